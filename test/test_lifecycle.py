@@ -48,6 +48,11 @@ def test_reduce_scatter_by(algorithm):
     run(program("members_alone"), "--ranks", 4, RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
 
 
+def test_attempts():
+    """Members that come to a rondo_comm_create_group that has failed do not take its messages for those of their own."""
+    run(program("members_alone"), "--late", 1, RONDO_TIMEOUT=2)
+
+
 def test_members_alone_processes():
     with Job(3, program("members_alone"), "--ranks", 0) as job:
         job.finish()

@@ -1,11 +1,13 @@
 """Programs: the built-in ones on 2 to 9 ranks with a preemption at every wait, users' own, files, the command, the tuning table."""
 import importlib.util
 import json
+import os
 import random
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from harness import ROOT, SANITIZED, program, run
+from harness import ROOT, SANITIZED, environment, program, run
 
 PROGRAMS = {}
 for line in run(program("rondo"), "program", "list").splitlines():
@@ -126,6 +128,211 @@ def test_msccl_file(name, tmp_path):
         assert "right" in out and "WRONG" not in out
     run(program("rondo"), "program", "export", path, "--output", tmp_path / "again.xml")
     assert "accepted" in run(program("rondo"), "program", "check", tmp_path / "again.xml")
+
+
+def conditions(path, entries):
+    """Writes a pre- or postcondition; a name stays what it is."""
+    if isinstance(entries, str):
+        return entries
+    path.write_text(json.dumps([{"rank": rank, "chunk": chunk, "holds": holds} for rank, chunk, holds in entries]))
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(msccl_form.CUSTOM))
+def test_custom_files(name, tmp_path):
+    """A custom file is proved against conditions that are given beside it, runs, and is refused without them or with others."""
+    path = ROOT / "test" / "programs" / "msccl" / f"{name}.xml"
+    make, after, before = msccl_form.CUSTOM[name]
+    assert path.read_text() == make().xml()
+    after, before = conditions(tmp_path / "after.json", after), conditions(tmp_path / "before.json", before)
+    rondo = program("rondo")
+    assert "accepted" in run(rondo, "program", "check", path, "--precondition", before, "--postcondition", after)
+    assert "without a postcondition" in run(rondo, "program", "check", path, expect=1)
+    for blocks in (1, 3):
+        out = run(rondo, "program", "run", path, "--precondition", before, "--postcondition", after, "--bytes", "4,1020,60K",
+                  RONDO_BLOCKS=blocks, **IMPATIENT)
+        assert out.count("right") == 3 and "WRONG" not in out
+    run(rondo, "program", "export", path, "--output", tmp_path / "again.xml")
+    assert "accepted" in run(rondo, "program", "check", tmp_path / "again.xml", "--precondition", before, "--postcondition", after)
+    if not isinstance(after, str):  # one chunk more than it computes
+        entries = json.loads(after.read_text())
+        entries[0]["holds"].append([1, 0])
+        after.write_text(json.dumps(entries))
+        assert "must be that of" in run(rondo, "program", "check", path, "--precondition", before, "--postcondition", after, expect=1)
+
+
+@pytest.mark.parametrize("option,text,reason", [
+    ("--postcondition", "[", "line 1"),
+    ("--postcondition", "{}", "the file is no array"),
+    ("--postcondition", '[{"rank": 1, "chunk": 0}]', "entry 0: not an object"),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": [], "more": 1}]', "entry 0: not an object"),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": [[0, 0]]}, {"rank": 3, "chunk": 0, "holds": [[0, 0]]}]', 'entry 1: "rank"'),
+    ("--postcondition", '[{"rank": 1, "chunk": 1, "holds": [[0, 0]]}]', '"chunk" is none'),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": [[0, 1]]}]', '"holds" has something else'),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": [[0, 0.5]]}]', '"holds" has something else'),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": [[0, 0]]}, {"rank": 1, "chunk": 0, "holds": [[1, 0]]}]', "for the second time"),
+    ("--postcondition", '[{"rank": 1, "chunk": 0, "holds": []}]', "require: rank 1, output chunk 0, 0 terms"),
+    ("--precondition", '[{"rank": 0, "chunk": 0, "holds": []}]', "uninitialized"),
+])
+def test_bad_conditions(option, text, reason, tmp_path):
+    path = tmp_path / "conditions.json"
+    path.write_text(text)
+    more = ["--postcondition", conditions(tmp_path / "after.json", msccl_form.spread(3))] if option == "--precondition" else []
+    said = run(program("rondo"), "program", "check", ROOT / "test" / "programs" / "msccl" / "custom-spread-3.xml", option, path, *more, expect=1)
+    assert reason in said
+    said = run(program("rondo"), "program", "check", "ring", option, path, expect=1)
+    assert "is for allreduce, which says itself what it requires" in said
+
+
+def changed(tmp_path, name, *changes):
+    """A copy of a file with texts replaced, each where it comes first."""
+    text = (ROOT / "test" / "programs" / "msccl" / f"{name}.xml").read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after, 1)
+    path = tmp_path / "changed.xml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name,before,after,reason", [
+    ("allreduce-ring-3", 'proto="Simple"', 'proto="Direct"', 'proto="Direct": none of Simple, LL and LL128'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" redop="mean"', 'redop="mean": no operator of the collective'),
+    ("alltoall-twostep-2x2", 'inplace="0"', 'inplace="0" redop="sum"', 'redop="sum": no operator of the collective'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="2"', 'inplace="2" is not in [0, 1]'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" outofplace="2"', 'outofplace="2" is not in [0, 1]'),
+    ("alltoall-twostep-2x2", 'inplace="0"', 'inplace="0" outofplace="0"', 'outofplace="0": with inplace="0" no call can use it'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" minBytes="-1"', 'minBytes="-1" is not in'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" minBytes="9" maxBytes="8"', 'minBytes="9" is above maxBytes="8"'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" maxBytes="1e9"', "not a whole number: maxBytes"),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" instances="2"', 'instances="2" is not in [1, 1]'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" root="3"', 'root="3" is not in [0, 2]'),
+    ("allreduce-ring-3", 'nchannels="1"', 'nchannels="0"', 'nchannels="0" is not in [1, 1024]'),
+    ("allreduce-ring-4-channels-2", 'nchannels="2"', 'nchannels="1"', 'chan="1" is not below nchannels="1"'),
+    ("allreduce-ring-3", 'inplace="1"', 'inplace="1" nthreads="512"', 'nthreads="512": an unknown attribute of algo'),
+    ("allreduce-ring-3", 's_chunks="0"', 's_chunks="0" device="1"', 'device="1": an unknown attribute of gpu'),
+    ("allreduce-ring-3", 'chan="0"', 'chan="0" rid="1"', 'rid="1": an unknown attribute of tb'),
+    ("allreduce-ring-3", 'cnt="1"', 'cnt="1" flush="1"', 'flush="1": an unknown attribute of step'),
+    ("allreduce-ring-3", 'dstbuf="i"', 'dstbuf="x"', 'dstbuf="x": none of i, o and s'),
+    ("allreduce-ring-3", 'dstoff="', 'dstoff="-2', 'dstoff="-20" is not in [0, 16777216]'),
+    ("alltoall-twostep-2x2", 'hasdep="1"', 'hasdep="0"', 'which has hasdep="0"'),
+    ("allreduce-ring-3", 'hasdep="0"', 'hasdep="2"', 'hasdep="2" is not in [0, 1]'),
+])
+def test_refused_attributes(name, before, after, reason, tmp_path):
+    """No attribute is ignored: what cannot be honoured is refused with its name and value."""
+    assert reason in run(program("rondo"), "program", "check", changed(tmp_path, name, (before, after)), expect=1)
+
+
+def run_changed(tmp_path, name, *changes, **extra):
+    return run(program("rondo"), "program", "run", changed(tmp_path, name, *changes), "--bytes", "12,6000", RONDO_LOG="debug", **extra)
+
+
+def test_proto(tmp_path):
+    """proto is the protocol of the connectors, unless RONDO_PROTOCOL says otherwise."""
+    out = run_changed(tmp_path, "allreduce-ring-3", ('proto="Simple"', 'proto="LL"'))
+    assert "protocol LL" in out and "protocol simple" not in out and out.count("right") == 4
+    out = run_changed(tmp_path, "allreduce-ring-3", ('proto="Simple"', 'proto="LL"'), RONDO_PROTOCOL="simple")
+    assert "protocol LL" not in out and "protocol simple" in out
+    assert "protocol LL" not in run_changed(tmp_path, "allreduce-ring-3")
+
+
+def test_redop(tmp_path):
+    """redop is the one operator that a program is for: `rondo program run` takes it, and other calls are refused."""
+    out = run_changed(tmp_path, "allreduce-ring-3", ('inplace="1"', 'inplace="1" redop="max"'))
+    assert out.count("right") == 4 and "not run" not in out
+    path = changed(tmp_path, "custom-sum-4", ('inplace="0"', 'inplace="0" redop="max"'))
+    after = conditions(tmp_path / "after.json", msccl_form.CUSTOM["custom-sum-4"][1])
+    assert "it is for another operator" in run(program("rondo"), "program", "run", path, "--postcondition", after, expect=1)
+
+
+def test_outofplace(tmp_path):
+    out = run_changed(tmp_path, "allreduce-ring-3", ('inplace="1"', 'inplace="1" outofplace="0"'))
+    assert out.count("it is for calls in place") == 2 and out.count("right") == 2
+
+
+def test_attributes_are_exported(tmp_path):
+    path = changed(tmp_path, "allreduce-ring-3", ('proto="Simple"', 'proto="LL128"'),
+                   ('inplace="1"', 'inplace="1" outofplace="0" redop="min" minBytes="16" maxBytes="4096"'))
+    run(program("rondo"), "program", "export", path, "--output", tmp_path / "again.xml")
+    algo = ElementTree.parse(tmp_path / "again.xml").getroot()
+    wanted = {"proto": "LL128", "outofplace": "0", "redop": "min", "minBytes": "16", "maxBytes": "4096"}
+    assert {name: algo.get(name) for name in wanted} == wanted
+
+
+def directory(tmp_path, *files):
+    """A directory of files, each (name in it, name of the file, attributes of algo)."""
+    path = tmp_path / "programs"
+    path.mkdir(exist_ok=True)
+    for name, source, attributes in files:
+        text = (ROOT / "test" / "programs" / "msccl" / f"{source}.xml").read_text()
+        text = text.replace('name="', f'name="{name}-', 1).replace(' inplace=', f' {attributes} inplace=', 1)
+        (path / f"{name}.xml").write_text(text)
+    return path
+
+
+def bench(path, *arguments, expect=0, **extra):
+    return run(program("rondo"), "bench", "allreduce", "--ranks", 3, "--device", "host", "-n", 2, "-w", 1, "-c", *arguments,
+               expect=expect, RONDO_PROGRAMS=path, **extra)
+
+
+def test_directory(tmp_path):
+    """Files are chosen by size, nothing else changes outside of their ranges, and `rondo info` lists them."""
+    path = directory(tmp_path, ("small", "allreduce-pairs-3", 'minBytes="16" maxBytes="1024" redop="sum"'),
+                     ("large", "allreduce-ring-3", 'minBytes="1025" maxBytes="65536" redop="sum"'),
+                     ("others", "allgather-ring-4", 'minBytes="0"'), ("product", "allreduce-ring-3", 'redop="prod"'))
+    (path / "notes.txt").write_text("not a program")
+    for size, algorithm in ((8, None), (16, "small-allreduce_pairs"), (1024, "small-allreduce_pairs"), (1028, "large-allreduce_ring"),
+                            (65536, "large-allreduce_ring"), (65540, None)):
+        said = bench(path, "-b", size, "-e", size, RONDO_LOG="debug")
+        lines = [line for line in said.splitlines() if f"allreduce, {size} bytes" in line]
+        wanted = f"algorithm {algorithm} (registered for the size)" if algorithm else "(by size)"
+        assert lines and all(wanted in line for line in lines), said
+    said = bench(path, "-b", 8, "-e", 8, "-o", "prod", RONDO_LOG="debug")
+    assert "algorithm product-allreduce_ring (registered for the size)" in said
+    listed = json.loads(run(program("rondo"), "info", "--json", tmp_path / "info.json", RONDO_PROGRAMS=path, RONDO_DEVICE="host") and
+                        (tmp_path / "info.json").read_text())["programs"]
+    assert [(p["file"], p["ranks"], p["min_bytes"], p["max_bytes"]) for p in listed] == \
+        [("large.xml", 3, 1025, 65536), ("others.xml", 4, 0, 0), ("product.xml", 3, 0, 0), ("small.xml", 3, 16, 1024)]
+
+
+def test_directory_overlaps(tmp_path):
+    path = directory(tmp_path, ("a", "allreduce-ring-3", 'maxBytes="1024"'), ("b", "allreduce-pairs-3", 'minBytes="1024"'))
+    for said in (bench(path, expect=1), run(program("rondo"), "info", expect=1, RONDO_PROGRAMS=path, RONDO_DEVICE="host")):
+        assert f"{path}/b.xml: for allreduce of 1024 bytes and more, which overlaps a.xml, for 0 to 1024 bytes" in said
+
+
+@pytest.mark.parametrize("change,reason", [
+    (lambda text: "<algo", "a.xml: line 1"),
+    (lambda text: text.replace('type="rrs"', 'type="rcs"'), "a.xml: program 'a-allreduce_ring'"),
+    (lambda text: text.replace('proto="Simple"', 'proto="Loud"'), 'proto="Loud"'),
+    (lambda text: text.replace('coll="allreduce"', 'coll="custom"'), 'a.xml: coll="custom"'),
+    (None, "cannot be read"),
+])
+def test_directory_of_a_bad_file(change, reason, tmp_path):
+    path = directory(tmp_path, ("a", "allreduce-ring-3", ""))
+    file = path / "a.xml"
+    if change is None:
+        path = tmp_path / "none"
+    else:
+        changed_text = change(file.read_text())
+        assert changed_text != file.read_text()
+        file.write_text(changed_text)
+    assert reason in bench(path, expect=1)
+
+
+def test_directories_differ(tmp_path):
+    """Ranks that have different files all fail."""
+    ranks = []
+    for rank in range(3):
+        (tmp_path / str(rank)).mkdir()
+        path = directory(tmp_path / str(rank), ("a", "allreduce-ring-3", f'maxBytes="{1024 if rank < 2 else 2048}"'))
+        variables = environment(RONDO_RANK=rank, RONDO_SIZE=3, RONDO_JOB=f"differ-{tmp_path.name}-{os.getpid()}", RONDO_DEVICE="host",
+                                RONDO_PROGRAMS=path)
+        ranks.append(subprocess.Popen([program("rondo"), "bench", "allreduce", "-e", "8", "-n", "1"], env=variables, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    for rank, said in zip(ranks, outputs):
+        assert rank.returncode == 1 and "RONDO_PROGRAMS: ranks 0 and 2 have different files" in said, outputs
 
 
 @pytest.mark.parametrize("make", [lambda: msccl_form.allreduce_ring(16, 4), lambda: msccl_form.alltoall_two_step(4, 4),

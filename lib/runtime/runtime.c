@@ -30,6 +30,7 @@
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
 #include "lib/runtime/settings.h"
+#include "lib/select/program_files.h"
 #include "lib/select/tuning.h"
 #include "lib/base/error.h"
 #include "lib/submission/state.h"
@@ -449,6 +450,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    self.programs = startup->program_files.fingerprint;
     if (result == RONDO_SUCCESS)
         result = rondo_process_token((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
@@ -483,6 +485,31 @@ done:
     rondo_comm_rendezvous_close(rendezvous);
     free(members);
     free(all_last);
+    return result;
+}
+
+/* Registers the programs of RONDO_PROGRAMS that are for as many ranks with the world. Collective: all ranks have compared what
+ * they have. A program that cannot run here fails on all ranks alike, or is told to the others as any failure of rondo_init. */
+static rondo_result_t register_programs(struct rondo_runtime *runtime, const struct rondo_startup *startup)
+{
+    const struct rondo_program_files *files = &startup->program_files;
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (runtime->peers[rank].programs != runtime->peers[0].programs)
+            return rondo_fail(RONDO_ERR_MISMATCH,
+                              "RONDO_PROGRAMS: ranks 0 and %d have different files, or one of them has none", rank);
+    for (size_t i = 0; i < files->count && result == RONDO_SUCCESS; i++) {
+        rondo_program_signature_t signature;
+        rondo_program_describe(files->files[i].program, &signature);
+        if (signature.ranks != runtime->size)
+            continue;
+        result = rondo_program_register(runtime->world->handle, files->files[i].program, 0, SIZE_MAX);
+        if (result != RONDO_SUCCESS) {
+            char reason[400]; /* in which the message that it came from begins */
+            snprintf(reason, sizeof(reason), "%s", rondo_last_error());
+            rondo_fail(result, "RONDO_PROGRAMS: %s/%s: %s", startup->programs, files->files[i].name, reason);
+        }
+    }
     return result;
 }
 
@@ -565,7 +592,7 @@ static void report_failed_init(struct rondo_runtime *runtime, rondo_result_t cod
 
 rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
 {
-    struct rondo_startup startup;
+    struct rondo_startup startup = {.program_files = {0}};
     int local_rank = -1;
     rondo_result_t result = rondo_handle_check_process("rondo_init");
     if (result != RONDO_SUCCESS)
@@ -600,6 +627,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
         result = rondo_tuning_check(runtime->settings.tuning, startup.tuning, runtime->device_type == RONDO_DEVICE_CUDA);
+    if (result == RONDO_SUCCESS && startup.programs != NULL)
+        result = rondo_program_files_read(startup.programs, runtime->size, &startup.program_files);
     if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)
@@ -616,11 +645,15 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_profile(runtime);
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
+    if (result == RONDO_SUCCESS)
+        result = register_programs(runtime, &startup);
     if (result == RONDO_SUCCESS) /* no rank has a runtime that another could not make */
         result = rondo_meet(runtime->world, "rondo_init", NULL);
-    if (result != RONDO_SUCCESS) {
-        char message[1024]; /* a call in tear_down may set another message */
+    char message[1024] = ""; /* a call in tear_down may set another message */
+    if (result != RONDO_SUCCESS)
         snprintf(message, sizeof(message), "%s", rondo_last_error());
+    rondo_program_files_release(&startup.program_files); /* registering keeps what it needs */
+    if (result != RONDO_SUCCESS) {
         report_failed_init(runtime, result, message);
         tear_down(runtime, FAREWELL_SECONDS);
         return rondo_fail(result, "%s", message);

@@ -126,6 +126,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     value = text(&reader, NULL, "RONDO_ALGORITHM", NULL);
     snprintf(settings->algorithm, sizeof(settings->algorithm), "%s", value == NULL ? "" : value);
     startup->tuning = text(&reader, NULL, "RONDO_TUNING", NULL);
+    startup->programs = text(&reader, NULL, "RONDO_PROGRAMS", NULL);
     value = text(&reader, NULL, "RONDO_PROTOCOL", NULL);
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", NULL);

@@ -4,6 +4,7 @@
 #define RONDO_LIB_RUNTIME_SETTINGS_H
 
 #include "lib/context/runtime.h"
+#include "lib/select/program_files.h"
 
 /* What only rondo_init needs. The strings belong to the environment or the configuration. */
 struct rondo_startup {
@@ -12,7 +13,8 @@ struct rondo_startup {
     int64_t stream_blocks;
     int64_t slot_bytes; /* 0: the default */
     int64_t memory;     /* bytes of connector memory that the rank may reserve */
-    const char *transports, *host_id, *tuning;
+    const char *transports, *host_id, *tuning, *programs;
+    struct rondo_program_files program_files; /* of programs; owned by rondo_init */
     struct rondo_policy policy;
     int profile;    /* the polls of the policy are to be measured */
     int spin_given; /* the user has set the polls of the policy */

@@ -31,6 +31,10 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
     (void) comm;
     if (rooted && (uint32_t) call->root != program->root)
         return "it is for another root";
+    if (program->op >= 0 && call->op != (rondo_op_t) program->op)
+        return "it is for another operator";
+    if (program->in_place_only && !in_place && call->kind != RONDO_KIND_BCAST)
+        return "it is for calls in place";
     if (in_place && !program->in_place)
         return "it does not run in place";
     if (program->even && call->count % program->block_chunks != 0)

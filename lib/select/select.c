@@ -116,6 +116,9 @@ static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_
     return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX;
 }
 
+/* Ranks up to which each may have connectors to all others in both directions, which one block uses. */
+#define ALL_PEERS_MAX ((RONDO_PROGRAM_ENDS_MAX + 1) / 2)
+
 static int is_float8(rondo_datatype_t type)
 {
     return type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2;
@@ -161,14 +164,18 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
         return use_direct && call->send != RONDO_IN_PLACE ? "direct"
-               : apart && comm->size > RONDO_REDUCE_SOURCES_MAX
+               : apart && comm->size > RONDO_REDUCE_SOURCES_MAX && comm->topology.nodes + comm->topology.locals <= ALL_PEERS_MAX
                    ? "hierarchical" /* a rank has fewer connectors than there are ranks */
-                   : "linear";
+               : comm->size > ALL_PEERS_MAX ? "bruck"
+                                            : "linear";
     case RONDO_KIND_SCATTER:
-        return multicasts(comm, call->kind, (size_t) comm->size * rondo_slice_op_bytes(per_rank)) ? "multicast" : "linear";
+        return multicasts(comm, call->kind, (size_t) comm->size * rondo_slice_op_bytes(per_rank)) ? "multicast"
+               : comm->size > ALL_PEERS_MAX                                                       ? "binomial"
+                                                                                                  : "linear";
+    case RONDO_KIND_GATHER:
+        return comm->size > ALL_PEERS_MAX ? "binomial" : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_ALLTOALLW:
-    case RONDO_KIND_GATHER:
     case RONDO_KIND_GATHERV:
     case RONDO_KIND_SCATTERV:
         return "linear";
@@ -179,7 +186,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_NEIGHBOR_ALLTOALLW:
         return "neighbors";
     case RONDO_KIND_BARRIER:
-        return multicasts(comm, call->kind, 0) ? "multicast" : "allpairs";
+        return multicasts(comm, call->kind, 0) ? "multicast" : comm->size > ALL_PEERS_MAX ? "bruck" : "allpairs";
     default:
         return "chain";
     }
@@ -222,6 +229,13 @@ static int holds_elements(const struct rondo_comm *comm, const struct rondo_call
     return rondo_element_slot(comm, call, algorithm) <= most;
 }
 
+/* Whether a block has a connector to, or from, each other rank. */
+static int needs_all_peers(const struct rondo_algorithm *algorithm, enum rondo_kind kind)
+{
+    return algorithm->build == rondo_build_linear || algorithm->build == rondo_build_direct ||
+           (algorithm->compose == rondo_compose_all_pairs && kind == RONDO_KIND_BARRIER);
+}
+
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
@@ -232,6 +246,9 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it does not compress";
     if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
+    if (needs_all_peers(algorithm, call->kind) &&
+        comm->size > (rondo_kind_is_rooted(call->kind) ? RONDO_PROGRAM_ENDS_MAX + 1 : ALL_PEERS_MAX))
+        return "these are more ranks than a block has connectors to";
     if (reduces_all && comm->size > RONDO_REDUCE_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
@@ -383,6 +400,10 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);
     choice->algorithm = algorithm == NULL || why != NULL ? by_rule(comm, call, direct, choice) : algorithm;
+    if (choice->algorithm != NULL && needs_all_peers(choice->algorithm, call->kind) &&
+        (why = rondo_misfit(comm, call, direct, choice->algorithm)) != NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", choice->algorithm->name,
+                          rondo_kind_name(call->kind), comm->size, why);
     if (choice->algorithm == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: no algorithm combines elements of %zu bytes by operator %#x on %d ranks",
                           rondo_kind_name(call->kind), rondo_type_bytes(call->type), (unsigned) call->op, comm->size);
@@ -442,7 +463,11 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
      * the cores more often than polling a separate tail does. */
     /* Never over a network, which transmits whole slots: the proxy would have to inspect the data to know that a slot is full.
      */
-    const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
+    const struct rondo_registered *registered = choice->algorithm->registered;
+    const char *protocol = *settings->protocol != '\0'                          ? settings->protocol
+                           : choice->tuned != NULL                              ? choice->tuned->protocol
+                           : registered != NULL && registered->protocol != NULL ? registered->protocol
+                                                                                : "";
     const int multicast = choice->algorithm->multicast, plain = !choice->algorithm->direct && !multicast;
     const int short_elements = rondo_type_bytes(call->type) <= LOW_LATENCY_ELEMENT;
     int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked && short_elements;

@@ -289,6 +289,7 @@ int verb_info(int argc, char **argv)
     json_object_set_new(root, "gpus", describe_gpus(stream));
     json_object_set_new(root, "transports", describe_transports(stream));
     json_object_set_new(root, "cards", describe_nics(stream));
+    json_object_set_new(root, "programs", info_programs(stream, &code));
     json_object_set_new(root, "runtime", describe_runtime(stream, &code));
     json_object_set_new(root, "environment", describe_environment(stream));
     int written = output_json(VERB, path, root);

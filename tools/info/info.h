@@ -13,4 +13,7 @@ json_t *info_gpus(FILE *stream);
 /* The ports of RDMA cards and where slots would lie that they carry, for ranks on each GPU; gpus 0: for ranks on the host. */
 json_t *info_nics(FILE *stream, int gpus);
 
+/* The programs of RONDO_PROGRAMS. Prints and returns an array; a bad file sets *exit_code. */
+json_t *info_programs(FILE *stream, int *exit_code);
+
 #endif
