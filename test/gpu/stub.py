@@ -84,6 +84,11 @@ def faults():
     return 0
 
 
+def injection():
+    print("injection: %d points" % (1 if fault() == "wrong" else 40))
+    return 0
+
+
 def execute(command):
     return os.spawnvp(os.P_WAIT, command[0], command)
 
@@ -114,7 +119,7 @@ def main():
         open("/dev/shm/rondo-stub-left-behind", "w").close()
     if NAME == "gpu_direct":
         print("NOTE GPU 0: what it notes")
-    known = {"rondo": rondo, "faults": faults, "mpirun": mpirun, "compute-sanitizer": under_compute_sanitizer}
+    known = {"rondo": rondo, "faults": faults, "injection": injection, "mpirun": mpirun, "compute-sanitizer": under_compute_sanitizer}
     return known.get(NAME, lambda: 0)()
 
 

@@ -1,6 +1,7 @@
 """One of the processes of a job on GPUs is killed: the operations of the others end with RONDO_ERR_PEER within seconds, and the
 others finalize and end well.
 """
+import re
 import subprocess
 import threading
 import time
@@ -106,3 +107,13 @@ def test_killed_on_stream(step, protocol, pytestconfig):
             log.write(f"$ rondo {' '.join(ENDLESS)} {protocol}, the last of {size} ranks killed\n")
             for rank, path in enumerate(logs[:len(processes)]):
                 log.write(f"[{rank}] ends with status {processes[rank].returncode}; its output is in {path}\n")
+
+
+@pytest.mark.gpu("faults, calls of CUDA that fail", seconds=75)
+def test_failing_calls(step):
+    """A sample of `make failure-injection OPTIONS="--part gpu-*"`: one call of CUDA fails on one of three ranks."""
+    output = step.run(test_program("injection"), "--part", "gpu-life,gpu-blocking,gpu-stream,gpu-memory", "--sample", 60,
+                      "--seconds", 35, "--jobs", 4)
+    points = int(re.search(r"injection: (\d+) points", output).group(1))
+    step.note(f"{points} calls")
+    assert points >= 8, "too few calls were made to fail"

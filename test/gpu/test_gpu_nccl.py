@@ -41,6 +41,12 @@ def test_calls(step, name, check):
     step.run(test_program("nccl_api"), "--ranks", step.machine.ranks, **check)
 
 
+@pytest.mark.gpu("nccl newer calls, {ranks} threads", seconds=60)
+def test_newer_calls(step):
+    need_drop_in()
+    step.run(test_program("nccl_newer"), "--ranks", step.machine.ranks)
+
+
 @pytest.mark.gpu("nccl matrix, {ranks} threads", seconds=60)
 def test_matrix_threads(step):
     need_drop_in()

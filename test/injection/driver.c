@@ -1,6 +1,8 @@
 /*
  * Runs the parts of scenario.c with one failure each and judges what the ranks saw. A run is three forked processes; everything
- * is loaded before the fork, so a run takes some tens of milliseconds. Up to --jobs runs are under way at once.
+ * is loaded before the fork, so a run takes some tens of milliseconds. Up to --jobs runs are under way at once. On a GPU a run
+ * is a process of three threads, and takes as long as CUDA takes to begin: it must be new in each process. Where no name of a
+ * function is given, calls of libc fail on the host, and calls of CUDA on a GPU.
  *
  * A point is (part, rank, function, way, n). Without --sample all points are tried: n counts up until a run makes no n-th call.
  * A run is right if every rank ends in time, without a crash, and finalizes; if a rank that fails is followed by all others;
@@ -9,7 +11,10 @@
  */
 #include "test/injection/run.h"
 
+#include "test/injection/buffers.h"
+
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +25,7 @@ static int only_rank = -1, only_way = -1, jobs = 2, sample;
 static long only_number, most = 100000;
 static const char *only_part, *only_function;
 static double budget, started;
+static const char *no_gpu; /* why parts on a GPU are skipped */
 
 static struct slot *idle_slot(void)
 {
@@ -117,15 +123,39 @@ static void run_sweep(struct sweep *sweep)
     }
 }
 
+/* Whether one of the patterns of fnmatch, between commas, matches the name. */
+static int matches(const char *patterns, const char *name)
+{
+    char pattern[128];
+    for (const char *at = patterns; *at != '\0'; at += *at == ',') {
+        const int length = (int) strcspn(at, ",");
+        snprintf(pattern, sizeof(pattern), "%.*s", length, at);
+        if (fnmatch(pattern, name, 0) == 0)
+            return 1;
+        at += length;
+    }
+    return 0;
+}
+
+/* Parts with a planted bug must be asked for by that word. */
+static int part_named(int part)
+{
+    const char *name = parts[part].name;
+    if (strncmp(name, "planted-", 8) == 0 && (only_part == NULL || strncmp(only_part, "planted-", 8) != 0))
+        return 0;
+    return only_part == NULL || matches(only_part, name);
+}
+
 static int part_selected(int part)
 {
-    return only_part == NULL ? strncmp(parts[part].name, "planted-", 8) != 0 : strcmp(only_part, parts[part].name) == 0;
+    return part_named(part) && (!part_on_gpu(&parts[part]) || no_gpu == NULL);
 }
 
 static int selected(int part, int rank, int function, int way)
 {
     return part_selected(part) && (only_rank < 0 || only_rank == rank) &&
-           (only_function == NULL || strcmp(only_function, inject_function_name(function)) == 0) &&
+           (only_function == NULL ? inject_is_cuda(function) == (part_on_gpu(&parts[part]))
+                                  : matches(only_function, inject_function_name(function))) &&
            (only_way < 0 || only_way == way);
 }
 
@@ -233,6 +263,24 @@ static void try_sample(void)
 
 /* ---- the command line ---- */
 
+static void look_for_gpu(void)
+{
+    int count = 0;
+    for (int part = 0; part < part_count; part++)
+        count += part_on_gpu(&parts[part]) && part_named(part);
+    no_gpu = count > 0 ? buffers_no_gpu() : NULL;
+    if (no_gpu != NULL)
+        printf("skipped: %d parts on a GPU: %s\n", count, no_gpu);
+}
+
+static void list_parts(void)
+{
+    for (int part = 0; part < part_count; part++)
+        if (part_named(part))
+            printf("%s\n", parts[part].name);
+    look_for_gpu();
+}
+
 static void parse(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -261,9 +309,14 @@ static void parse(int argc, char **argv)
         else if (strcmp(name, "--stacks") == 0)
             options.stacks = atoi(value);
         else if (strcmp(name, "--limit") == 0)
-            options.seconds_same = options.seconds_hosts = atof(value);
-        else {
-            fprintf(stderr, "injection [--part NAME] [--rank R] [--function NAME] [--way W] [--number N]: only those points\n"
+            options.seconds_same = options.seconds_hosts = options.seconds_gpu = atof(value);
+        else if (strcmp(name, "--list") == 0) {
+            list_parts();
+            exit(0);
+        } else {
+            fprintf(stderr, "injection [--part NAMES] [--rank R] [--function NAMES] [--way W] [--number N]: only those points\n"
+                            "  NAMES         patterns of the shell between commas: 'cudaMalloc,cuIpc*'\n"
+                            "  --list        the parts\n"
                             "  --sample N    N points, spread over all places; without it all points\n"
                             "  --most N      at most the first N calls of a function\n"
                             "  --jobs N      runs at once\n"
@@ -280,6 +333,8 @@ int main(int argc, char **argv)
 {
     parse(argc, argv);
     started = now();
+    look_for_gpu();
+    fflush(stdout);
     for (int i = 0; i < JOBS_MAX; i++) {
         slots[i].job = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (slots[i].job == MAP_FAILED) {
@@ -290,9 +345,16 @@ int main(int argc, char **argv)
     /* Loaded once, and not in every rank. */
     dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     signal(SIGPIPE, SIG_IGN);
+    int selected_parts = 0;
     for (int part = 0; part < part_count; part++)
-        if (part_selected(part))
+        if (part_selected(part)) {
             run_clean(part);
+            selected_parts++;
+        }
+    if (selected_parts == 0 && no_gpu == NULL) {
+        fprintf(stderr, "injection: no part is called %s; --list prints their names\n", only_part);
+        return 2;
+    }
     if (judged_violations() > 0) {
         printf("injection: runs without a failure fail\n");
         return 2;
@@ -306,5 +368,5 @@ int main(int argc, char **argv)
     else
         try_all();
     print_totals();
-    return judged_violations() > 0 || (judged_points() == 0 && only_number == 0);
+    return judged_violations() > 0 || (judged_points() == 0 && only_number == 0 && selected_parts > 0);
 }

@@ -29,6 +29,7 @@
     X(open, EMFILE, EINTR)                                      \
     X(fopen, EMFILE)                                            \
     X(opendir, EMFILE)                                          \
+    X(scandir, ENOMEM)                                          \
     X(read, EIO, EINTR, INJECT_SHORT, INJECT_END)               \
     X(write, ENOSPC, EINTR, INJECT_SHORT)                       \
     X(pread, EIO, EINTR, INJECT_SHORT)                          \

@@ -11,16 +11,22 @@
 static const struct {
     const char *name;
     int ways[INJECT_WAYS];
-} functions[] = {INJECT_FUNCTIONS(INJECT_ROW)};
+} functions[] = {INJECT_FUNCTIONS(INJECT_ROW) INJECT_CUDA_FUNCTIONS(INJECT_ROW)};
 #undef INJECT_ROW
 
-static struct inject_record *record; /* NULL: not armed */
-static int wanted_function, wanted_way, lasting;
+static struct inject_record *records[INJECT_RANKS]; /* NULL: not armed */
+static int wanted_function, wanted_way, wanted_rank, lasting;
 static long wanted_number;
+static _Thread_local int self, paused;
 
 const char *inject_function_name(int function)
 {
     return functions[function].name;
+}
+
+int inject_is_cuda(int function)
+{
+    return function >= INJECT_OF_LIBC;
 }
 
 int inject_way(int function, int way)
@@ -28,39 +34,74 @@ int inject_way(int function, int way)
     return way < INJECT_WAYS ? functions[function].ways[way] : 0;
 }
 
-const char *inject_way_name(int way)
+const char *inject_way_name(int function, int way)
 {
     const char *name = way == INJECT_SHORT ? "short" : way == INJECT_END ? "end" : strerrorname_np(way);
+#if RONDO_WITH_CUDA
+    if (inject_is_cuda(function))
+        name = cudaGetErrorName((cudaError_t) way);
+#else
+    (void) function;
+#endif
     return name != NULL ? name : "?";
+}
+
+void inject_be(int rank)
+{
+    self = rank;
+}
+
+int inject_self(void)
+{
+    return self;
+}
+
+void inject_pause(void)
+{
+    paused++;
+}
+
+void inject_resume(void)
+{
+    paused--;
 }
 
 void inject_arm(struct inject_record *to)
 {
-    const char *call = getenv("RONDO_X_FAIL_CALL"), *number = getenv("RONDO_X_FAIL_NUMBER"), *way = getenv("RONDO_X_FAIL_WITH");
-    wanted_function = -1;
+    static int order_lock;
+    const char *call = getenv("RONDO_X_FAIL_CALL"), *number = getenv("RONDO_X_FAIL_NUMBER"), *way = getenv("RONDO_X_FAIL_WITH"),
+               *rank = getenv("RONDO_X_FAIL_RANK");
+    int function = -1;
     for (int f = 0; call != NULL && f < INJECT_FUNCTION_COUNT; f++)
         if (strcmp(call, functions[f].name) == 0)
-            wanted_function = f;
+            function = f;
+    while (
+        __atomic_exchange_n(&order_lock, 1, __ATOMIC_ACQUIRE)) /* the ranks of a process read the same, each when it begins */
+        ;
+    wanted_function = function;
     wanted_number = number != NULL ? atol(number) : 0;
-    wanted_way = wanted_function >= 0 ? inject_way(wanted_function, way != NULL ? atoi(way) : 0) : 0;
+    wanted_rank = rank != NULL ? atoi(rank) : 0;
+    wanted_way = function >= 0 ? inject_way(function, way != NULL ? atoi(way) : 0) : 0;
     lasting = getenv("RONDO_X_FAIL_LASTING") != NULL;
-    __atomic_store_n(&record, to, __ATOMIC_RELEASE);
+    __atomic_store_n(&order_lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&records[self], to, __ATOMIC_RELEASE);
 }
 
 void inject_disarm(void)
 {
-    __atomic_store_n(&record, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&records[self], NULL, __ATOMIC_RELEASE);
 }
 
 int inject_now(enum inject_function function, const void *site)
 {
-    struct inject_record *to = __atomic_load_n(&record, __ATOMIC_ACQUIRE);
+    struct inject_record *to = paused ? NULL : __atomic_load_n(&records[self], __ATOMIC_ACQUIRE);
     if (to == NULL)
         return 0;
     long number = __atomic_add_fetch(&to->calls[function], 1, __ATOMIC_RELAXED);
     if (number <= INJECT_SITES)
         to->sites[function][number - 1] = (uintptr_t) site;
-    if ((int) function != wanted_function || number < wanted_number || (number > wanted_number && !lasting))
+    if ((int) function != wanted_function || self != wanted_rank || number < wanted_number ||
+        (number > wanted_number && !lasting))
         return 0;
     if (number == wanted_number) {
         to->fired_site = (uintptr_t) site;
@@ -101,7 +142,7 @@ static uint32_t *bucket_of(const void *memory)
 
 void inject_allocated(void *memory, size_t bytes, const void *site)
 {
-    if (memory == NULL)
+    if (memory == NULL || paused)
         return;
     lock();
     uint32_t at = unused != 0 ? unused : used < ALLOCATIONS ? used++ : 0;
@@ -130,6 +171,17 @@ void inject_freed(void *memory)
             live--;
             break;
         }
+    unlock();
+}
+
+void inject_forget(void)
+{
+    lock();
+    memset(buckets, 0, sizeof(buckets));
+    memset(allocations, 0, used * sizeof(allocations[0]));
+    unused = 0;
+    used = 1;
+    live = 0;
     unlock();
 }
 

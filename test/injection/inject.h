@@ -1,25 +1,33 @@
 /*
  * Failure injection: the n-th call that the library makes of one function fails, in a chosen way. wrappers.c stands between the
- * library and libc (the linker's --wrap) and asks inject_now at each call. Calls count from inject_arm to inject_disarm. Also
- * remembers what the library has allocated and not freed. Relies on libc alone.
+ * library and libc (the linker's --wrap), cuda_wrappers.c between it and CUDA, and they ask inject_now at each call. Calls
+ * count from inject_arm to inject_disarm. Also remembers what the library has allocated and not freed. Relies on libc alone.
  *
- * The order is read from the environment: RONDO_X_FAIL_CALL is a function of functions.h, RONDO_X_FAIL_NUMBER the call that
- * fails (1: the first), RONDO_X_FAIL_WITH the way (an index of the function's list, default 0), RONDO_X_FAIL_LASTING=1 makes
- * all later calls of it fail too. Without RONDO_X_FAIL_CALL calls are only counted.
+ * The order is read from the environment: RONDO_X_FAIL_CALL is a function of functions.h or cuda_functions.h,
+ * RONDO_X_FAIL_NUMBER the call that fails (1: the first), RONDO_X_FAIL_WITH the way (an index of the function's list, default
+ * 0), RONDO_X_FAIL_LASTING=1 makes all later calls of it fail too. Without RONDO_X_FAIL_CALL calls are only counted.
+ *
+ * Where ranks are threads of one process, a thread says whose calls it makes (inject_be), the threads that it starts make calls
+ * of the same rank, and RONDO_X_FAIL_RANK says of which rank a call fails (default 0).
  */
 #ifndef RONDO_TEST_INJECTION_INJECT_H
 #define RONDO_TEST_INJECTION_INJECT_H
 
+#include "test/injection/cuda_functions.h"
 #include "test/injection/functions.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum { INJECT_SHORT = -1, INJECT_END = -2 };
-enum { INJECT_WAYS = 5, INJECT_SITES = 4096, INJECT_DEPTH = 16 };
+enum { INJECT_WAYS = 5, INJECT_SITES = 2048, INJECT_DEPTH = 16, INJECT_RANKS = 3 };
 
 #define INJECT_NAME(name, ...) INJECT_##name,
-enum inject_function { INJECT_FUNCTIONS(INJECT_NAME) INJECT_FUNCTION_COUNT };
+enum inject_function {
+    INJECT_FUNCTIONS(INJECT_NAME) INJECT_OF_LIBC,
+    INJECT_BEFORE_CUDA = INJECT_OF_LIBC - 1, /* the next is INJECT_OF_LIBC */
+    INJECT_CUDA_FUNCTIONS(INJECT_NAME) INJECT_FUNCTION_COUNT
+};
 #undef INJECT_NAME
 
 /* What a rank has done, in memory that outlives it. */
@@ -33,13 +41,22 @@ struct inject_record {
 };
 
 const char *inject_function_name(int function);
-/* The way's errno, INJECT_SHORT or INJECT_END; 0 if the function has no such way. */
+int inject_is_cuda(int function);
+/* The way's errno, INJECT_SHORT or INJECT_END, or CUDA's error; 0 if the function has no such way. */
 int inject_way(int function, int way);
-const char *inject_way_name(int way);
+const char *inject_way_name(int function, int way);
 
-/* Counts calls from now on, and fails the one that the environment names. */
+/* The calls of this thread, and of those that it starts from now on, are the rank's. Those of other threads are rank 0's. */
+void inject_be(int rank);
+int inject_self(void);
+/* Counts the calls of the thread's rank from now on, and fails the one that the environment names. */
 void inject_arm(struct inject_record *record);
 void inject_disarm(void);
+/* From pause to resume the thread's calls are not the library's: they do not count, and what they allocate is not noted. */
+void inject_pause(void);
+void inject_resume(void);
+/* What is allocated now is not the library's: what CUDA's runtime has before main, for one. */
+void inject_forget(void);
 /* Allocations of the library that are still there: their number, and the first few as "address bytes,..." in text. */
 long inject_live(char *text, size_t bytes);
 

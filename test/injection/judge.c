@@ -53,7 +53,7 @@ static void name_point(const struct point *point, char *text, size_t bytes)
     else
         snprintf(text, bytes, "--part %s --rank %d --function %s --way %d --number %ld (%s)", parts[point->part].name,
                  point->rank, inject_function_name(point->function), point->way, point->number,
-                 inject_way_name(inject_way(point->function, point->way)));
+                 inject_way_name(point->function, inject_way(point->function, point->way)));
 }
 
 static void print_log(const struct slot *slot)
@@ -158,7 +158,8 @@ static const char *find_fault(const struct slot *slot, int *leaking)
     if (failed > 0 && next_errors < next_calls && !(same_step && next_errors == 0))
         return "disagreement: the next call succeeded on a rank";
     int way = slot->point.function >= 0 ? inject_way(slot->point.function, slot->point.way) : 0;
-    if (failed > 0 && job->ranks[slot->point.rank].inject.fired && (way == EINTR || way == INJECT_SHORT))
+    if (failed > 0 && job->ranks[slot->point.rank].inject.fired && !inject_is_cuda(slot->point.function) &&
+        (way == EINTR || way == INJECT_SHORT))
         return "a call that was interrupted, or moved a part, is not made again";
     for (int rank = 0; rank < RANKS; rank++) {
         const struct rank_record *r = &job->ranks[rank], *normal = &clean[slot->point.part][rank];
@@ -199,7 +200,7 @@ int judge(struct slot *slot)
     const char *fault = find_fault(slot, &leaking);
     for (int rank = 0; rank < RANKS; rank++)
         failed |= job->ranks[rank].failed_step != 0;
-    if (fault == NULL && !failed)
+    if (fault == NULL && !failed && !part_on_gpu(&parts[point->part]))
         usual += ((now() - slot->begun) - usual) / 16;
     const struct inject_record *injected = &job->ranks[point->rank].inject;
     name_point(point, name, sizeof(name));

@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+#if RONDO_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
 static rondo_result_t sum(rondo_comm_t world, int32_t in, int32_t *out)
 {
     return rondo_allreduce(&in, out, 1, RONDO_INT32, RONDO_SUM, world);
@@ -43,4 +47,18 @@ rondo_result_t planted_wrong(rondo_comm_t world, int32_t in, int32_t *out)
     rondo_result_t result = sum(world, memory != NULL ? in : in + 1, out);
     free(memory);
     return result;
+}
+
+rondo_result_t planted_cuda(rondo_comm_t world, int32_t in, int32_t *out)
+{
+    int32_t failed = 0;
+#if RONDO_WITH_CUDA
+    for (int i = 0, unit = 10; i < 3; i++, unit *= 10) {
+        void *memory = NULL;
+        if (cudaMalloc(&memory, 64) == cudaErrorMemoryAllocation) /* without a GPU it fails otherwise */
+            failed += cudaGetLastError() == cudaErrorMemoryAllocation ? unit : 0;
+        cudaFree(memory);
+    }
+#endif
+    return sum(world, in + failed, out);
 }

@@ -12,5 +12,7 @@ rondo_result_t planted_leak(rondo_comm_t world, int32_t in, int32_t *out);
 rondo_result_t planted_silence(rondo_comm_t world, int32_t in, int32_t *out);
 /* Goes on with another value. */
 rondo_result_t planted_wrong(rondo_comm_t world, int32_t in, int32_t *out);
+/* Calls cudaMalloc three times, and adds 10, 100 or 1000 for each that finds no memory. */
+rondo_result_t planted_cuda(rondo_comm_t world, int32_t in, int32_t *out);
 
 #endif

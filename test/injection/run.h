@@ -19,6 +19,7 @@ struct slot {
     struct job *job; /* shared with the ranks */
     struct point point;
     int active, again; /* again: the run repeats one that took too long */
+    int processes;     /* RANKS, or one, of which the ranks are threads: then it stands for each of them */
     pid_t ranks[RANKS];
     int pidfds[RANKS], statuses[RANKS], ended[RANKS];
     int log; /* the ranks' standard error */
@@ -28,9 +29,10 @@ struct slot {
 
 /* What the command line says. */
 struct options {
-    int stacks;                         /* of a hang, by gdb */
-    int verbose;                        /* 1: every point; 2: and what the ranks saw */
-    double seconds_same, seconds_hosts; /* that a run may take on an idle machine */
+    int stacks;  /* of a hang, by gdb */
+    int verbose; /* 1: every point; 2: and what the ranks saw */
+    /* That a run may take on an idle machine: within a host, between hosts, on a GPU (of which CUDA alone takes some). */
+    double seconds_same, seconds_hosts, seconds_gpu;
 };
 extern struct options options;
 

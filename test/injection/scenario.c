@@ -1,7 +1,8 @@
-/* See test/injection/scenario.h. Buffers are static, so that the part itself allocates nothing. */
+/* See test/injection/scenario.h. Buffers are there before a part begins, so that the part itself allocates nothing. */
 #include "test/injection/scenario.h"
 
 #include "rondo_program.h"
+#include "test/injection/buffers.h"
 #include "test/injection/planted.h"
 
 #include <stdarg.h>
@@ -15,9 +16,9 @@
 
 /* ---- steps ---- */
 
-static struct rank_record *me;
-static int my_rank;
-static rondo_comm_t failed_comm;
+static _Thread_local struct rank_record *me;
+static _Thread_local int my_rank;
+static _Thread_local rondo_comm_t failed_comm;
 
 static void begin(const char *what)
 {
@@ -83,21 +84,29 @@ static void wrong(const char *format, ...)
 
 /* ---- data: element i of rank r's input is 1000 r + i ---- */
 
-enum { SMALL = 50, LARGE = 60000 };
-static int32_t in[RANKS * LARGE], out[RANKS * LARGE], more[RANKS * LARGE];
+/* error: of a copy between host and device by the part itself. */
+static void expect_copied(const char *error)
+{
+    if (error != NULL)
+        wrong("a copy of the test: %s", error);
+}
 
 static void fill(int32_t *buffer, size_t count)
 {
+    int32_t *image = buffers_image();
     for (size_t i = 0; i < count; i++)
-        buffer[i] = 1000 * my_rank + (int32_t) i;
+        image[i] = 1000 * my_rank + (int32_t) i;
+    expect_copied(buffers_put(buffer, image, count * sizeof(*image)));
 }
 
 /* out[i] of count elements must be scale * i + offset. */
 static void expect(const int32_t *buffer, size_t count, int32_t scale, int32_t offset)
 {
+    int32_t *image = buffers_image();
+    expect_copied(buffers_get(image, buffer, count * sizeof(*image)));
     for (size_t i = 0; i < count; i++)
-        if (buffer[i] != scale * (int32_t) i + offset) {
-            wrong("element %zu of %zu is %d, not %d", i, count, (int) buffer[i], (int) (scale * (int32_t) i + offset));
+        if (image[i] != scale * (int32_t) i + offset) {
+            wrong("element %zu of %zu is %d, not %d", i, count, (int) image[i], (int) (scale * (int32_t) i + offset));
             return;
         }
 }
@@ -153,7 +162,7 @@ static void part_blocking(UNUSED struct rank_record *record, int rank, UNUSED ro
         expect(out + displacements[r], counts[r], 1, 1000 * r);
     TRY(world, rondo_scatterv(in, counts, displacements, out, counts[rank], T, 2, world));
     expect(out, counts[rank], 1, 2000 + (int32_t) displacements[rank]);
-    memcpy(out, in, sizeof(in)); /* in place, and of different sizes */
+    expect_copied(buffers_put(out, in, BUFFER_BYTES)); /* in place, and of different sizes */
     TRY(world, rondo_reduce_scatter(RONDO_IN_PLACE, out, counts, T, RONDO_SUM, world));
     expect(out, counts[rank], 3, 3000 + 3 * (int32_t) displacements[rank]);
     TRY(world, rondo_gather(in, out, SMALL, T, 0, world));
@@ -437,7 +446,7 @@ static void count_call(void *argument, rondo_result_t result)
 /* A report of all ranks, a callback, and a synchronization. */
 static void part_observing(UNUSED struct rank_record *record, UNUSED int rank, rondo_t runtime, rondo_comm_t world)
 {
-    static char text[4000];
+    static _Thread_local char text[4000];
     rondo_request_t request;
     rondo_result_t called = RONDO_ERR_INTERNAL;
     rondo_stats_t statistics;
@@ -476,12 +485,59 @@ static void part_compression(UNUSED struct rank_record *record, int rank, UNUSED
     TRY(world, rondo_barrier(world));
 }
 
+/* Operations on a stream. A stream's operations have ended when the stream has, but say nothing of it: the barrier does. */
+#define ON_STREAM(call)                                                                                                        \
+    do {                                                                                                                       \
+        begin(#call);                                                                                                          \
+        if (!end(world, (call)))                                                                                               \
+            return;                                                                                                            \
+    } while (0)
+
+static void part_stream(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    void *stream = operation_stream;
+    rondo_request_t request;
+    fill(in, LARGE);
+    fill(more, LARGE);
+    ON_STREAM(rondo_allreduce_on_stream(in, out, SMALL, T, RONDO_SUM, world, stream));
+    ON_STREAM(rondo_allgather_on_stream(in, out + 1000, SMALL, T, world, stream));
+    ON_STREAM(rondo_bcast_on_stream(more, LARGE, T, 1, world, stream));
+    begin("cudaStreamSynchronize");
+    expect_copied(buffers_synchronize());
+    TRY(world, rondo_barrier(world));
+    expect(out, SMALL, 3, 3000);
+    for (int r = 0; r < RANKS; r++)
+        expect(out + 1000 + r * SMALL, SMALL, 1, 1000 * r);
+    expect(more, LARGE, 1, 1000);
+    TRY(world, rondo_alltoall_init(in, out, SMALL, T, world, NULL, &request));
+    for (int round = 0; round < 2; round++) {
+        ON_STREAM(rondo_start_on_stream(request, stream));
+        begin("cudaStreamSynchronize");
+        expect_copied(buffers_synchronize());
+        TRY(world, rondo_barrier(world));
+        for (int r = 0; r < RANKS; r++)
+            expect(out + r * SMALL, SMALL, 1, 1000 * r + SMALL * rank);
+    }
+    LOCAL(rondo_request_free(&request));
+    TRY(world, rondo_barrier(world));
+}
+
 #define ENVIRONMENT(...)                                                                                                       \
     (const char *const[])                                                                                                      \
     {                                                                                                                          \
         __VA_ARGS__ NULL                                                                                                       \
     }
 #define PROCESSES "RONDO_TRANSPORTS", "shm"
+
+/* Ranks as threads, and as processes, of which one GPU runs them all. */
+#define THREADS(name, environment, whole, body)                                                                                \
+    {                                                                                                                          \
+        name, environment, whole, 0, body, ON_GPU_THREADS                                                                      \
+    }
+#define GPU_PROCESSES(name, environment, whole, body)                                                                          \
+    {                                                                                                                          \
+        name, environment, whole, 0, body, ON_GPU_PROCESSES                                                                    \
+    }
 
 /* Parts with a planted bug, which run only if they are named. */
 #define PLANTED(bug)                                                                                                           \
@@ -495,34 +551,52 @@ PLANTED(unchecked)
 PLANTED(leak)
 PLANTED(silence)
 PLANTED(wrong)
+PLANTED(cuda)
 
 const struct part parts[] = {
-    {"life", ENVIRONMENT(PROCESSES, ), 1, 0, part_life},
-    {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", "", "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0,
-     part_life},
-    {"life-id", ENVIRONMENT("id", "", ), 1, 0, part_life},
-    {"life-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 1, 1, part_life},
-    {"trace", ENVIRONMENT(PROCESSES, "RONDO_TRACE", "", ), 1, 0, part_life},
-    {"blocking", ENVIRONMENT(PROCESSES, ), 0, 0, part_blocking},
-    {"blocking-check", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_blocking},
-    {"blocking-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_blocking},
-    {"large", ENVIRONMENT(PROCESSES, ), 0, 0, part_large},
-    {"large-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_large},
-    {"large-once", ENVIRONMENT(PROCESSES, "RONDO_SINGLE_COPY", "cma", ), 0, 0, part_large},
-    {"nonblocking", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_nonblocking},
-    {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent},
-    {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent},
-    {"communicators", ENVIRONMENT(PROCESSES, ), 0, 0, part_communicators},
-    {"memory", ENVIRONMENT(PROCESSES, ), 0, 0, part_memory},
-    {"messages", ENVIRONMENT(PROCESSES, ), 0, 0, part_messages},
-    {"messages-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_messages},
-    {"program", ENVIRONMENT(PROCESSES, ), 0, 0, part_program},
-    {"observing", ENVIRONMENT(PROCESSES, ), 0, 0, part_observing},
-    {"compression", ENVIRONMENT(PROCESSES, ), 0, 0, part_compression},
-    {"planted-unchecked", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_unchecked},
-    {"planted-leak", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_leak},
-    {"planted-silence", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_silence},
-    {"planted-wrong", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_wrong},
+    {"life", ENVIRONMENT(PROCESSES, ), 1, 0, part_life, ON_HOST},
+    {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", "", "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0, part_life,
+     ON_HOST},
+    {"life-id", ENVIRONMENT("id", "", ), 1, 0, part_life, ON_HOST},
+    {"life-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 1, 1, part_life, ON_HOST},
+    {"life-programs", ENVIRONMENT(PROCESSES, "RONDO_PROGRAMS", "test/injection/programs", ), 1, 0, part_life, ON_HOST},
+    {"trace", ENVIRONMENT(PROCESSES, "RONDO_TRACE", "", ), 1, 0, part_life, ON_HOST},
+    {"blocking", ENVIRONMENT(PROCESSES, ), 0, 0, part_blocking, ON_HOST},
+    {"blocking-check", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_blocking, ON_HOST},
+    {"blocking-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_blocking, ON_HOST},
+    {"large", ENVIRONMENT(PROCESSES, ), 0, 0, part_large, ON_HOST},
+    {"large-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_large, ON_HOST},
+    {"large-once", ENVIRONMENT(PROCESSES, "RONDO_SINGLE_COPY", "cma", ), 0, 0, part_large, ON_HOST},
+    {"nonblocking", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_nonblocking, ON_HOST},
+    {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent, ON_HOST},
+    {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent, ON_HOST},
+    {"communicators", ENVIRONMENT(PROCESSES, ), 0, 0, part_communicators, ON_HOST},
+    {"memory", ENVIRONMENT(PROCESSES, ), 0, 0, part_memory, ON_HOST},
+    {"messages", ENVIRONMENT(PROCESSES, ), 0, 0, part_messages, ON_HOST},
+    {"messages-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_messages, ON_HOST},
+    {"program", ENVIRONMENT(PROCESSES, ), 0, 0, part_program, ON_HOST},
+    {"observing", ENVIRONMENT(PROCESSES, ), 0, 0, part_observing, ON_HOST},
+    {"compression", ENVIRONMENT(PROCESSES, ), 0, 0, part_compression, ON_HOST},
+    THREADS("gpu-life", ENVIRONMENT(), 1, part_life),
+    THREADS("gpu-trace", ENVIRONMENT("RONDO_TRACE", "", ), 1, part_life),
+    THREADS("gpu-blocking", ENVIRONMENT(), 0, part_blocking),
+    THREADS("gpu-large", ENVIRONMENT(), 0, part_large),
+    THREADS("gpu-nonblocking", ENVIRONMENT("RONDO_CHECK", "1", ), 0, part_nonblocking),
+    THREADS("gpu-persistent", ENVIRONMENT(), 0, part_persistent),
+    THREADS("gpu-stream", ENVIRONMENT(), 0, part_stream),
+    THREADS("gpu-communicators", ENVIRONMENT(), 0, part_communicators),
+    THREADS("gpu-memory", ENVIRONMENT(), 0, part_memory),
+    THREADS("gpu-messages", ENVIRONMENT(), 0, part_messages),
+    THREADS("gpu-program", ENVIRONMENT(), 0, part_program),
+    THREADS("gpu-observing", ENVIRONMENT(), 0, part_observing),
+    GPU_PROCESSES("gpu-processes", ENVIRONMENT(), 1, part_large),
+    GPU_PROCESSES("gpu-processes-memory", ENVIRONMENT(), 0, part_memory),
+    {"planted-unchecked", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_unchecked, ON_HOST},
+    {"planted-leak", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_leak, ON_HOST},
+    {"planted-silence", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_silence, ON_HOST},
+    {"planted-wrong", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_wrong, ON_HOST},
+    {"planted-leak-threads", ENVIRONMENT(), 0, 0, part_planted_leak, ON_HOST_THREADS},
+    {"planted-cuda", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_cuda, ON_HOST},
 };
 const int part_count = sizeof(parts) / sizeof(parts[0]);
 
@@ -549,6 +623,20 @@ static int share_id(struct job *job, int rank)
     return job->id_made;
 }
 
+void scenario_prepare(const struct part *part, const struct job *job)
+{
+    setenv("RONDO_JOB", job->name, 1);
+    if (part_on_gpu(part))
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* with fewer, CUDA lets streams of ranks wait for each other */
+    for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
+        if (strcmp(pair[0], "id") != 0)
+            setenv(pair[0],
+                   strcmp(pair[0], "RONDO_ROOT") == 0    ? job->root
+                   : strcmp(pair[0], "RONDO_TRACE") == 0 ? job->trace
+                                                         : pair[1],
+                   1);
+}
+
 void scenario_run(const struct part *part, struct job *job, int rank)
 {
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
@@ -560,18 +648,17 @@ void scenario_run(const struct part *part, struct job *job, int rank)
     me->next_code = me->finalize_code = NO_CODE;
     config.rank = rank;
     config.size = RANKS;
-    config.device = RONDO_DEVICE_HOST;
+    config.device = part_on_gpu(part) ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
+    if (part_on_gpu(part))
+        config.device_index = 0;
     config.connect_timeout = job->connect_timeout;
-    setenv("RONDO_JOB", job->name, 1);
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
-        if (strcmp(pair[0], "id") == 0)
-            by_id = 1;
-        else
-            setenv(pair[0],
-                   strcmp(pair[0], "RONDO_ROOT") == 0    ? job->root
-                   : strcmp(pair[0], "RONDO_TRACE") == 0 ? job->trace
-                                                         : pair[1],
-                   1);
+        by_id |= strcmp(pair[0], "id") == 0;
+    const char *error = buffers_make(part_on_gpu(part));
+    if (error != NULL) {
+        wrong("no buffers: %s", error);
+        return;
+    }
     if (part->hosts)
         config.host_id = rank == 2 ? "elsewhere" : "here";
     if (part->whole)

@@ -1,5 +1,6 @@
 /*
- * The scenario of failure injection: parts, each a short job of three ranks that uses one side of the library. A rank makes
+ * The scenario of failure injection: parts, each a short job of three ranks that uses one side of the library, on the host or,
+ * with names that begin with gpu-, on a GPU. A rank makes
  * the part's calls until one fails; it then makes one more call on the same communicator, and finalizes in any case. What each
  * rank saw stays in its struct rank_record, which the driver judges. Relies on the public API alone.
  */
@@ -9,7 +10,7 @@
 #include "rondo.h"
 #include "test/injection/inject.h"
 
-enum { RANKS = 3, NO_CODE = -1 };
+enum { RANKS = INJECT_RANKS, NO_CODE = -1 };
 
 struct rank_record {
     struct inject_record inject;
@@ -48,11 +49,24 @@ struct part {
     int whole;                      /* calls count from rondo_init; 0: from its end */
     int hosts;                      /* ranks of different hosts: rank 2 is elsewhere */
     void (*body)(struct rank_record *me, int rank, rondo_t runtime, rondo_comm_t world);
+    enum { ON_HOST, ON_HOST_THREADS, ON_GPU_THREADS, ON_GPU_PROCESSES } device; /* ranks are processes, or threads of one */
 };
+
+static inline int part_on_gpu(const struct part *part)
+{
+    return part->device == ON_GPU_THREADS || part->device == ON_GPU_PROCESSES; /* which all ranks share */
+}
+
+static inline int part_in_threads(const struct part *part)
+{
+    return part->device == ON_HOST_THREADS || part->device == ON_GPU_THREADS;
+}
 
 extern const struct part parts[];
 extern const int part_count;
 
+/* Sets the environment of a run, in its process. */
+void scenario_prepare(const struct part *part, const struct job *job);
 /* One rank of one run, in a process or thread of its own. */
 void scenario_run(const struct part *part, struct job *job, int rank);
 

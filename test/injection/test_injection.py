@@ -22,19 +22,25 @@ CANNOT_FAIL = """
 """.split()
 
 
-def named():
-    text = (ROOT / "test/injection/functions.h").read_text()
-    return set(re.findall(r"X\(([a-z_0-9]+)", text))
+# The same of CUDA's runtime and driver. nvcc writes the calls that begin with __.
+CUDA_CANNOT_FAIL = set("cudaGetErrorString cudaGetErrorName cudaGetLastError cudaPeekAtLastError cuGetErrorString".split())
+NVCC_WRITES = re.compile(r"__cuda(Register|Unregister|PopCallConfiguration|PushCallConfiguration|GetKernel|InitModule)")
+
+
+def named(file="functions.h"):
+    text = (ROOT / "test/injection" / file).read_text()
+    return set(re.findall(r"X\((\w+), ", text)) | set(re.findall(r"X\((\w+)\)", text))
+
+
+def symbols(*options):
+    return subprocess.run(["nm", *options, BUILD / "librondo.a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          check=True).stdout
 
 
 def test_every_function_is_injected_or_cannot_fail():
     """A function that the library begins to call needs a wrapper."""
-    symbols = subprocess.run(["nm", "-u", BUILD / "librondo.a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                             check=True).stdout
-    called = set(re.findall(r"^ +U (\w+)", symbols, re.MULTILINE))
-    defined = set(re.findall(r"^[0-9a-f]+ [TtWVDBR] (\w+)", subprocess.run(
-        ["nm", BUILD / "librondo.a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout,
-        re.MULTILINE))
+    called = set(re.findall(r"^ +U (\w+)", symbols("-u"), re.MULTILINE))
+    defined = set(re.findall(r"^[0-9a-f]+ [TtWVDBR] (\w+)", symbols(), re.MULTILINE))
     exact = {word for word in CANNOT_FAIL if not word.endswith("*")}
     begins = tuple(word[:-1] for word in CANNOT_FAIL if word.endswith("*"))
     lacking = {name for name in called - defined - named() - exact
@@ -43,7 +49,48 @@ def test_every_function_is_injected_or_cannot_fail():
     assert not lacking, f"test/injection/functions.h has no row for {sorted(lacking)}"
 
 
-@pytest.mark.parametrize("bug, found", [("unchecked", "crashed"), ("leak", "left 1 allocations"), ("silence", "(hang:|rank 0: after planted_silence)"),
+def has_cuda():
+    return "cudaMalloc" in symbols("-u")
+
+
+def test_every_function_of_cuda_is_injected_or_cannot_fail():
+    """A function of CUDA that the library begins to call needs a wrapper too: of the runtime, which it links, or of the driver,
+    which it asks for by name. A row without a wrapper does not compile."""
+    driver = set(re.findall(r"X\((cu\w+)\)", (ROOT / "transport/memory/cuda_driver.h").read_text()))
+    assert "cuMemCreate" in driver, "transport/memory/cuda_driver.h does not list the driver's functions"
+    called = {name for name in re.findall(r"^ +U (\w+)", symbols("-u"), re.MULTILINE) if re.match(r"(__)?cu(da)?[A-Z]", name)}
+    lacking = {name for name in called | driver if not NVCC_WRITES.match(name)} - named("cuda_functions.h") - CUDA_CANNOT_FAIL
+    assert not lacking, f"test/injection/cuda_functions.h has no row for {sorted(lacking)}"
+
+
+def test_wrappers_of_cuda():
+    """The n-th call fails and no other; each rank's calls count by themselves; what is released is released."""
+    output = run(program("test_cuda_wrappers"))
+    assert ("FAILED" not in output and "test_driver" in output) or not has_cuda(), output
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_that_call_of_cuda_fails(number):
+    """The one that is asked for and no other, and the one function that the patterns name."""
+    if not has_cuda():
+        pytest.skip("built without CUDA")
+    output = run(program("injection"), "--part", "planted-cuda", "--function", "cuIpc*,cudaM[a]lloc", "--rank", 1, "--number", number,
+                 expect=1)
+    assert f"element 0 of 1 is {3 + 10 ** number}, not 3" in output, output
+    assert "injection: 1 points" in output, output
+
+
+def test_parts_on_a_gpu():
+    """They are listed, and where no GPU is, skipped with the reason."""
+    output = run(program("injection"), "--part", "gpu-*", "--list")
+    assert {"gpu-life", "gpu-blocking", "gpu-stream", "gpu-memory", "gpu-communicators"} <= set(output.split()), output
+    if re.search(r"^skipped: ", output, re.MULTILINE):
+        assert re.search(r"^skipped: \d+ parts on a GPU: \S", output, re.MULTILINE), output
+        assert "injection: 0 points" in run(program("injection"), "--part", "gpu-*")
+
+
+@pytest.mark.parametrize("bug, found", [("unchecked", "crashed"), ("leak", "left 1 allocations"), ("leak-threads", "left 1 allocations"),
+                                        ("silence", "(hang:|rank 0: after planted_silence)"),
                                         ("wrong", "element 0 of 1 is 4, not 3")])
 def test_planted_bugs_are_found(bug, found):
     """A function that does not stand a failed malloc."""
@@ -54,7 +101,8 @@ def test_planted_bugs_are_found(bug, found):
 
 
 def test_a_sample_of_all_points():
-    """A point of each place in the library that calls such a function, within the time that there is."""
-    output = run(program("injection"), "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
+    """A point of each place in the library that calls such a function, within the time that there is. Parts on a GPU are for `make
+    gpu-test`."""
+    output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     assert points >= 50, output

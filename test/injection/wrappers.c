@@ -167,6 +167,10 @@ FAILS(int, flock, -1, (int fd, int operation), (fd, operation))
 FAILS(int, link, -1, (const char *from, const char *to), (from, to))
 FAILS(FILE *, fopen, NULL, (const char *path, const char *mode), (path, mode))
 FAILS(DIR *, opendir, NULL, (const char *path), (path))
+FAILS(int, scandir, -1,
+      (const char *path, struct dirent ***names, int (*choose)(const struct dirent *),
+       int (*compare)(const struct dirent **, const struct dirent **)),
+      (path, names, choose, compare))
 FAILS(size_t, fread, 0, (void *to, size_t bytes, size_t count, FILE *file), (to, bytes, count, file))
 FAILS(size_t, fwrite, 0, (const void *from, size_t bytes, size_t count, FILE *file), (from, bytes, count, file))
 MOVES(read, count, (int fd, void *to, size_t count), (fd, to, count))
@@ -249,8 +253,36 @@ FAILS(int, gethostname, -1, (char *name, size_t bytes), (name, bytes))
 FAILS(int, sched_getaffinity, -1, (pid_t process, size_t bytes, cpu_set_t *set), (process, bytes, set))
 FAILS(int, sched_setaffinity, -1, (pid_t process, size_t bytes, const cpu_set_t *set), (process, bytes, set))
 FAILS(int, sigaction, -1, (int number, const struct sigaction *to, struct sigaction *before), (number, to, before))
-FAILS(int, pthread_create, way, (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
-      (thread, attributes, run, argument))
+
+/* A new thread makes calls of the rank of the thread that starts it. */
+struct beginning {
+    void *(*run)(void *);
+    void *argument;
+    int rank;
+};
+
+static void *begin_thread(void *memory)
+{
+    struct beginning beginning = *(struct beginning *) memory;
+    __real_free(memory);
+    inject_be(beginning.rank);
+    return beginning.run(beginning.argument);
+}
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    int way = inject_now(INJECT_pthread_create, HERE);
+    struct beginning *beginning = way == 0 ? __real_malloc(sizeof(*beginning)) : NULL;
+    if (beginning == NULL)
+        return way != 0 ? way : ENOMEM;
+    *beginning = (struct beginning){run, argument, inject_self()};
+    way = __real_pthread_create(thread, attributes, begin_thread, beginning);
+    if (way != 0)
+        __real_free(beginning);
+    return way;
+}
 
 /* These two leave a message for dlerror. */
 void *__real_dlopen(const char *name, int flags);
