@@ -21,6 +21,27 @@ $(BUILD)/nccl/libnccl.so.2: $(NCCL_OBJECTS) $(BUILD)/librondo.a compat/nccl/expo
 
 -include $(NCCL_OBJECTS:.o=.d)
 
+# The newest header that the drop-in keeps up with, from PyPI into the build folder, and the drop-in built against it. Where no
+# PyPI is reachable, one line says so, and nothing fails.
+NCCL_PINNED_VERSION := 2.32.3
+NCCL_PINNED         := $(BUILD)/nccl-pinned
+NCCL_PINNED_OBJECTS := $(NCCL_SOURCES:%.c=$(NCCL_PINNED)/obj/%.o)
+.PHONY: nccl-header nccl-pinned
+nccl-header:
+	@PYTHON=$(PYTHON) compat/nccl/fetch-header $(NCCL_PINNED_VERSION) $(NCCL_PINNED)
+nccl-pinned: nccl-header $(if $(HAS_NCCL),$(BUILD)/nccl/libnccl.so.2)
+	@$(if $(HAS_NCCL),,echo "nccl-pinned: left out: this build has no drop-in for NCCL"; exit 0;) \
+	[ -f $(NCCL_PINNED)/include/nccl.h ] || exit 0; \
+	$(MAKE) --no-print-directory -s $(NCCL_PINNED)/libnccl.so.2 && RONDO_X_BUILD=$(BUILD) $(PYTHON) -m pytest -q test/nccl
+$(NCCL_PINNED_OBJECTS): CPPFLAGS += -isystem $(NCCL_PINNED)/include -isystem $(CUDA_HOME)/include
+$(NCCL_PINNED_OBJECTS): $(NCCL_PINNED)/obj/%.o: %.c $(BUILD)/detected $(wildcard $(NCCL_PINNED)/include/nccl.h)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+$(NCCL_PINNED)/libnccl.so.2: $(NCCL_PINNED_OBJECTS) $(BUILD)/obj/compat/nccl/scale.cu.o $(BUILD)/librondo.a compat/nccl/exports.map
+	$(Q)$(CC) -shared -Wl,-soname,libnccl.so.2 -Wl,--no-undefined -Wl,--version-script=compat/nccl/exports.map $(LDFLAGS) \
+	    $(filter %.o %.a,$^) -o $@ $(LDLIBS)
+-include $(NCCL_PINNED_OBJECTS:.o=.d)
+
 # Tests against nccl.h alone, which also run on NVIDIA's library by LD_LIBRARY_PATH.
 NCCL_TEST_SHARED := test/nccl/ranks.c test/nccl/data.c
 NCCL_SCENARIOS   := $(wildcard test/nccl/scenarios_*.c)

@@ -61,6 +61,11 @@ def test_calls(ranks, check):
     on_host(program("nccl_api"), "--ranks", ranks, RONDO_CHECK=check)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_newer_calls(ranks):
+    on_host(program("nccl_newer"), "--ranks", ranks)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3), (2, 2)])
 def test_matrix(shape):
     threads, gpus = shape

@@ -51,6 +51,7 @@ struct arguments {
     int rank;
     ncclComm_t comm;
     cudaStream_t stream;
+    const ncclCollConfig_t *config; /* NULL */
 };
 
 static ncclResult_t name_rank(struct rondo_nccl_operation *operation, const char *function, const char *what, int rank)
@@ -121,6 +122,8 @@ static ncclResult_t check(struct rondo_nccl_operation *operation, const struct a
         result = need(operation, a->function, "sendbuff", a->send);
     if (result == ncclSuccess && rondo_nccl_uses(operation, rule->recv_ranks))
         result = need(operation, a->function, "recvbuff", a->recv);
+    if (result == ncclSuccess)
+        result = rondo_nccl_call_config_read(a->config, operation->comm, &operation->launch, a->function);
     return result;
 }
 
@@ -141,30 +144,55 @@ static ncclResult_t communicate(enum rondo_nccl_kind kind, const struct argument
     return rondo_nccl_enqueue(&operation);
 }
 
-/* ---- NCCL's functions ---- */
+/* ---- NCCL's functions: each without a config, and with one ---- */
 
 ncclResult_t pncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                             cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_ALLREDUCE,
-                       &(struct arguments){"ncclAllReduce", send, recv, count, type, op, -1, comm, stream});
+                       &(struct arguments){"ncclAllReduce", send, recv, count, type, op, -1, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclAllReduce);
+
+ncclResult_t pncclAllReduceConfig(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                  ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_ALLREDUCE,
+                       &(struct arguments){"ncclAllReduceConfig", send, recv, count, type, op, -1, comm, stream, config});
+}
+NCCL_EXPORT(ncclAllReduceConfig);
 
 ncclResult_t pncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                          ncclComm_t comm, cudaStream_t stream)
 {
-    return communicate(RONDO_NCCL_REDUCE, &(struct arguments){"ncclReduce", send, recv, count, type, op, root, comm, stream});
+    return communicate(RONDO_NCCL_REDUCE,
+                       &(struct arguments){"ncclReduce", send, recv, count, type, op, root, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclReduce);
+
+ncclResult_t pncclReduceConfig(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                               ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_REDUCE,
+                       &(struct arguments){"ncclReduceConfig", send, recv, count, type, op, root, comm, stream, config});
+}
+NCCL_EXPORT(ncclReduceConfig);
 
 ncclResult_t pncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                             cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_BROADCAST,
-                       &(struct arguments){"ncclBroadcast", send, recv, count, type, ncclSum, root, comm, stream});
+                       &(struct arguments){"ncclBroadcast", send, recv, count, type, ncclSum, root, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclBroadcast);
+
+ncclResult_t pncclBroadcastConfig(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                                  cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_BROADCAST, &(struct arguments){"ncclBroadcastConfig", send, recv, count, type, ncclSum, root,
+                                                                 comm, stream, config});
+}
+NCCL_EXPORT(ncclBroadcastConfig);
 
 ncclResult_t pncclBcast(void *buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
@@ -176,51 +204,92 @@ ncclResult_t pncclReduceScatter(const void *send, void *recv, size_t count, nccl
                                 ncclComm_t comm, cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_REDUCE_SCATTER,
-                       &(struct arguments){"ncclReduceScatter", send, recv, count, type, op, -1, comm, stream});
+                       &(struct arguments){"ncclReduceScatter", send, recv, count, type, op, -1, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclReduceScatter);
+
+ncclResult_t pncclReduceScatterConfig(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                      ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_REDUCE_SCATTER,
+                       &(struct arguments){"ncclReduceScatterConfig", send, recv, count, type, op, -1, comm, stream, config});
+}
+NCCL_EXPORT(ncclReduceScatterConfig);
 
 ncclResult_t pncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                             cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_ALLGATHER,
-                       &(struct arguments){"ncclAllGather", send, recv, count, type, ncclSum, -1, comm, stream});
+                       &(struct arguments){"ncclAllGather", send, recv, count, type, ncclSum, -1, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclAllGather);
+
+ncclResult_t pncclAllGatherConfig(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                  cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_ALLGATHER,
+                       &(struct arguments){"ncclAllGatherConfig", send, recv, count, type, ncclSum, -1, comm, stream, config});
+}
+NCCL_EXPORT(ncclAllGatherConfig);
 
 ncclResult_t pncclAlltoAll(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_ALLTOALL,
-                       &(struct arguments){"ncclAlltoAll", send, recv, count, type, ncclSum, -1, comm, stream});
+                       &(struct arguments){"ncclAlltoAll", send, recv, count, type, ncclSum, -1, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclAlltoAll);
+
+ncclResult_t pncclAlltoAllConfig(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+                                 cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_ALLTOALL,
+                       &(struct arguments){"ncclAlltoAllConfig", send, recv, count, type, ncclSum, -1, comm, stream, config});
+}
+NCCL_EXPORT(ncclAlltoAllConfig);
 
 ncclResult_t pncclGather(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                          cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_GATHER,
-                       &(struct arguments){"ncclGather", send, recv, count, type, ncclSum, root, comm, stream});
+                       &(struct arguments){"ncclGather", send, recv, count, type, ncclSum, root, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclGather);
+
+ncclResult_t pncclGatherConfig(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                               cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_GATHER,
+                       &(struct arguments){"ncclGatherConfig", send, recv, count, type, ncclSum, root, comm, stream, config});
+}
+NCCL_EXPORT(ncclGatherConfig);
 
 ncclResult_t pncclScatter(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                           cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_SCATTER,
-                       &(struct arguments){"ncclScatter", send, recv, count, type, ncclSum, root, comm, stream});
+                       &(struct arguments){"ncclScatter", send, recv, count, type, ncclSum, root, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclScatter);
 
+ncclResult_t pncclScatterConfig(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                                cudaStream_t stream, const ncclCollConfig_t *config)
+{
+    return communicate(RONDO_NCCL_SCATTER,
+                       &(struct arguments){"ncclScatterConfig", send, recv, count, type, ncclSum, root, comm, stream, config});
+}
+NCCL_EXPORT(ncclScatterConfig);
+
 ncclResult_t pncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return communicate(RONDO_NCCL_SEND, &(struct arguments){"ncclSend", send, NULL, count, type, ncclSum, peer, comm, stream});
+    return communicate(RONDO_NCCL_SEND,
+                       &(struct arguments){"ncclSend", send, NULL, count, type, ncclSum, peer, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclSend);
 
 ncclResult_t pncclRecv(void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
     return communicate(RONDO_NCCL_RECEIVE,
-                       &(struct arguments){"ncclRecv", NULL, recv, count, type, ncclSum, peer, comm, stream});
+                       &(struct arguments){"ncclRecv", NULL, recv, count, type, ncclSum, peer, comm, stream, NULL});
 }
 NCCL_EXPORT(ncclRecv);

@@ -72,6 +72,8 @@ static ncclResult_t check_state(struct ncclComm *comm, enum rondo_nccl_use use, 
         return rondo_nccl_fail(ncclInvalidUsage, "%s: communicator %p has been finalized", function, (void *) comm);
     if (use == RONDO_NCCL_TO_COMMUNICATE && __atomic_load_n(&comm->revoked, __ATOMIC_ACQUIRE))
         return rondo_nccl_fail(ncclInvalidUsage, "%s: communicator %p has been revoked", function, (void *) comm);
+    if (use == RONDO_NCCL_TO_COMMUNICATE && __atomic_load_n(&comm->suspended, __ATOMIC_ACQUIRE))
+        return rondo_nccl_fail(ncclInvalidUsage, "%s: communicator %p is suspended (ncclCommResume)", function, (void *) comm);
     return ncclSuccess;
 }
 

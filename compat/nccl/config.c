@@ -1,5 +1,6 @@
-/* ncclConfig_t: what of it means something here is whether calls block. The rest asks for resources that Rondo shares out by
- * itself, and is accepted. */
+/* ncclConfig_t and ncclCollConfig_t: what of them means something here is whether calls block, and the event of a launch. The
+ * rest asks for resources that Rondo shares out by itself, and is accepted; a choice of algorithms that must hold is refused.
+ */
 #include "compat/nccl/shim.h"
 
 #include <stddef.h>
@@ -14,6 +15,15 @@ static int is_flag(int value)
     return value == NCCL_CONFIG_UNDEF_INT || value == 0 || value == 1;
 }
 
+static ncclResult_t check_blocks(int least, int most, const char *function)
+{
+    if (least != NCCL_CONFIG_UNDEF_INT && least <= 0)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: minCTAs is %d", function, least);
+    if (most != NCCL_CONFIG_UNDEF_INT && (most <= 0 || (least != NCCL_CONFIG_UNDEF_INT && least > most)))
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: maxCTAs is %d, minCTAs %d", function, most, least);
+    return ncclSuccess;
+}
+
 ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, const char *function)
 {
     if (config == NULL)
@@ -24,13 +34,43 @@ ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, c
         return rondo_nccl_fail(ncclInvalidArgument, "%s: blocking is %d, neither 0 nor 1", function, config->blocking);
     if (GIVEN(config, splitShare) && !is_flag(config->splitShare))
         return rondo_nccl_fail(ncclInvalidArgument, "%s: splitShare is %d, neither 0 nor 1", function, config->splitShare);
-    if (GIVEN(config, minCTAs) && config->minCTAs != NCCL_CONFIG_UNDEF_INT && config->minCTAs <= 0)
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: minCTAs is %d", function, config->minCTAs);
-    if (GIVEN(config, maxCTAs) && config->maxCTAs != NCCL_CONFIG_UNDEF_INT &&
-        (config->maxCTAs <= 0 || (config->minCTAs != NCCL_CONFIG_UNDEF_INT && config->minCTAs > config->maxCTAs)))
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: maxCTAs is %d, minCTAs %d", function, config->maxCTAs,
-                               config->minCTAs);
+    ncclResult_t result = check_blocks(GIVEN(config, minCTAs) ? config->minCTAs : NCCL_CONFIG_UNDEF_INT,
+                                       GIVEN(config, maxCTAs) ? config->maxCTAs : NCCL_CONFIG_UNDEF_INT, function);
+    if (result != ncclSuccess)
+        return result;
     if (config->blocking != NCCL_CONFIG_UNDEF_INT)
         *blocking = config->blocking;
     return ncclSuccess;
+}
+
+/* NCCL 2.32's, whose last field 2.31's does not have. */
+struct call_config {
+    size_t size;
+    unsigned int magic, version;
+    const void *extensions;
+    int least, most, multicast_blocks, cluster;
+    const char *algorithms;
+    int algorithms_must_hold, policy;
+    uint64_t tag;
+    cudaEvent_t launch;
+};
+_Static_assert(offsetof(struct call_config, tag) == offsetof(ncclCollConfig_t, userProfilerTag), "as ncclCollConfig_t");
+
+ncclResult_t rondo_nccl_call_config_read(const ncclCollConfig_t *given, const struct ncclComm *comm, cudaEvent_t *launch,
+                                         const char *function)
+{
+    const struct call_config *config = (const void *) given;
+    if (config == NULL)
+        return ncclSuccess;
+    if (config->magic != MAGIC || config->size < offsetof(struct call_config, launch))
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: the config was not initialized by NCCL_COLLCONFIG_INITIALIZER",
+                               function);
+    if (config->algorithms_must_hold != 0 && config->algorithms != NULL && *config->algorithms != '\0')
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: algSelection \"%s\": Rondo chooses, unless forceAlgSelection is 0",
+                               function, config->algorithms);
+    *launch = config->size >= sizeof(*config) ? config->launch : NULL;
+    if (*launch != NULL && comm->device < 0)
+        return rondo_nccl_fail(ncclInvalidUsage, "%s: the host device has no events (launchCompletionEvent %p)", function,
+                               (void *) *launch);
+    return check_blocks(config->least, config->most, function);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define MESSAGE_BYTES 1024
+#define TIMEOUT       8 /* ncclTimeout, which headers before 2.30 do not have */
 
 /* NCCL keeps one last error a process. */
 static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -159,19 +160,20 @@ void rondo_nccl_introduce(void)
     if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED) || (debug_level() < 1 && rondo_level() < 2))
         return;
     FILE *file = debug_level() >= 1 ? open_debug_file() : stderr;
-    fprintf(file, "NCCL version %d.%d.%d, offered by Rondo %d.%d.%d\n", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH, RONDO_VERSION_MAJOR,
-            RONDO_VERSION_MINOR, RONDO_VERSION_PATCH);
+    const int version = RONDO_NCCL_INTERFACE_VERSION;
+    fprintf(file, "NCCL version %d.%d.%d, offered by Rondo %d.%d.%d\n", version / 10000, version / 100 % 100, version % 100,
+            RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH);
     fflush(file);
     if (file != stdout && file != stderr)
         fclose(file);
 }
 
-void rondo_nccl_not_offered(int *said, const char *name)
+void rondo_nccl_not_offered(int *said, const char *name, const char *why)
 {
     if (!__atomic_exchange_n(said, 1, __ATOMIC_RELAXED))
-        rondo_nccl_log(RONDO_NCCL_LOG_WARN, "%s is not offered", name);
+        rondo_nccl_log(RONDO_NCCL_LOG_WARN, "%s is not offered: %s", name, why);
     pthread_mutex_lock(&last_lock);
-    snprintf(last_error, sizeof(last_error), "%s is not offered", name);
+    snprintf(last_error, sizeof(last_error), "%s is not offered: %s", name, why);
     pthread_mutex_unlock(&last_lock);
 }
 
@@ -181,14 +183,14 @@ ncclResult_t pncclGetVersion(int *version)
 {
     if (version == NULL)
         return rondo_nccl_fail(ncclInvalidArgument, "ncclGetVersion: version is NULL");
-    *version = NCCL_VERSION_CODE;
+    *version = RONDO_NCCL_INTERFACE_VERSION;
     return ncclSuccess;
 }
 NCCL_EXPORT(ncclGetVersion);
 
 const char *pncclGetErrorString(ncclResult_t code)
 {
-    switch (code) {
+    switch ((int) code) {
     case ncclSuccess:
         return "no error";
     case ncclUnhandledCudaError:
@@ -205,6 +207,8 @@ const char *pncclGetErrorString(ncclResult_t code)
         return "remote process exited or there was a network error";
     case ncclInProgress:
         return "operation in progress";
+    case TIMEOUT:
+        return "a call was not carried out in time";
     default:
         return "unknown result code";
     }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 16 /* operations of a group that take no memory of their own */
+#define SIMULATION_MAGIC 0x74685283u
+#define FEW              16 /* operations of a group that take no memory of their own */
 
 static _Thread_local struct {
     int depth;
@@ -221,17 +222,21 @@ ncclResult_t pncclGroupEnd(void)
 }
 NCCL_EXPORT(ncclGroupEnd);
 
-/* Ends the group without doing any of it, as in NCCL; but there is no estimate. */
+/* Ends the group without doing any of it, as in NCCL. */
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t *info)
 {
+    ncclResult_t result = group.error;
     if (group.depth == 0)
         return rondo_nccl_fail(ncclInvalidUsage, "ncclGroupSimulateEnd: there was no ncclGroupStart");
-    if (info != NULL)
-        info->estimatedTime = NCCL_UNDEF_FLOAT;
+    if (info != NULL && (info->magic != SIMULATION_MAGIC || info->size < sizeof(*info)))
+        result = rondo_nccl_note(rondo_nccl_fail(
+            ncclInvalidArgument, "ncclGroupSimulateEnd: simInfo was not initialized by NCCL_SIM_INFO_INITIALIZER"));
+    else if (info != NULL)
+        info->estimatedTime = result == ncclSuccess
+                                  ? rondo_nccl_estimate(group.operations != NULL ? group.operations : group.few, group.count)
+                                  : NCCL_UNDEF_FLOAT;
     if (--group.depth == 0)
         end(0);
-    static int said;
-    rondo_nccl_not_offered(&said, "ncclGroupSimulateEnd");
-    return ncclInvalidUsage;
+    return result;
 }
 NCCL_EXPORT(ncclGroupSimulateEnd);

@@ -27,10 +27,13 @@ static struct {
     struct stream *busy;
 } streams = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+/* Of those that Rondo carries out. */
 static int is_first_of_comm(const struct batch *batch, int i)
 {
+    if (rondo_nccl_is_one_sided(&batch->operations[i]))
+        return 0;
     for (int k = 0; k < i; k++)
-        if (batch->operations[k].comm == batch->operations[i].comm)
+        if (!rondo_nccl_is_one_sided(&batch->operations[k]) && batch->operations[k].comm == batch->operations[i].comm)
             return 0;
     return 1;
 }
@@ -70,7 +73,8 @@ static void begin_comm(struct batch *batch, int first)
     pthread_mutex_unlock(&streams.lock);
     rondo_group_start(comm->comm);
     for (int i = first; i < batch->count; i++) {
-        rondo_result_t result = batch->operations[i].comm == comm ? start(&batch->operations[i]) : RONDO_SUCCESS;
+        struct rondo_nccl_operation *o = &batch->operations[i];
+        rondo_result_t result = o->comm == comm && !rondo_nccl_is_one_sided(o) ? start(o) : RONDO_SUCCESS;
         if (result != RONDO_SUCCESS)
             note_failure(comm, result);
     }
@@ -81,8 +85,22 @@ static void begin_comm(struct batch *batch, int first)
     pthread_mutex_unlock(&streams.lock);
 }
 
+/* Waits are last, because what they wait for may need what else this group has. */
+static void do_one_sided(const struct batch *batch, int waits)
+{
+    for (int i = 0; i < batch->count; i++) {
+        const struct rondo_nccl_operation *o = &batch->operations[i];
+        if (!rondo_nccl_is_one_sided(o) || (o->kind == RONDO_NCCL_WAIT) != waits)
+            continue;
+        rondo_result_t result = rondo_nccl_one_sided(o);
+        if (result != RONDO_SUCCESS)
+            note_failure(o->comm, result);
+    }
+}
+
 static void execute(struct batch *batch)
 {
+    do_one_sided(batch, 0);
     for (int i = 0; i < batch->count; i++)
         if (is_first_of_comm(batch, i))
             begin_comm(batch, i);
@@ -92,8 +110,10 @@ static void execute(struct batch *batch)
         if (result != RONDO_SUCCESS)
             note_failure(o->comm, result);
         free(o->temporary);
-        rondo_nccl_comm_let_go(o->comm);
     }
+    do_one_sided(batch, 1);
+    for (int i = 0; i < batch->count; i++)
+        rondo_nccl_comm_let_go(batch->operations[i].comm);
     free(batch->turns);
     free(batch);
 }

@@ -19,8 +19,7 @@ ncclResult_t pncclGetUniqueId(ncclUniqueId *id)
 }
 NCCL_EXPORT(ncclGetUniqueId);
 
-/* On whatever thread. */
-static ncclResult_t meet(struct rondo_nccl_job *job)
+ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job)
 {
     struct ncclComm *comm = job->comm;
     rondo_comm_t inner;
@@ -45,7 +44,7 @@ static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, 
         return rondo_nccl_fail(ncclSystemError, "ncclCommInitRank: no memory");
     }
     rondo_nccl_comm_hold_again(comm);
-    job->run = meet;
+    job->run = rondo_nccl_meet;
     job->comm = comm;
     job->blocking = blocking;
     job->result = result;
@@ -63,8 +62,8 @@ static ncclResult_t current_device(const char *function, int *device)
     return rondo_nccl_cuda_result(cudaGetDevice(device), function, "cudaGetDevice");
 }
 
-static ncclResult_t init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
-                              const char *function)
+ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+                                  const char *function)
 {
     int device, blocking = 1;
     rondo_nccl_introduce();
@@ -80,13 +79,13 @@ static ncclResult_t init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id
 
 ncclResult_t pncclCommInitRank(ncclComm_t *comm, int size, ncclUniqueId id, int rank)
 {
-    return rondo_nccl_note(init_rank(comm, size, &id, rank, NULL, "ncclCommInitRank"));
+    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &id, rank, NULL, "ncclCommInitRank"));
 }
 NCCL_EXPORT(ncclCommInitRank);
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank, ncclConfig_t *config)
 {
-    return rondo_nccl_note(init_rank(comm, size, &id, rank, config, "ncclCommInitRankConfig"));
+    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &id, rank, config, "ncclCommInitRankConfig"));
 }
 NCCL_EXPORT(ncclCommInitRankConfig);
 
@@ -96,7 +95,7 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t *comm, int size, int rank, int
     if (ids == NULL || count < 1 || count > size)
         return rondo_nccl_note(rondo_nccl_fail(ncclInvalidArgument, "ncclCommInitRankScalable: %d ids at %p for %d ranks",
                                                count, (void *) ids, size));
-    return rondo_nccl_note(init_rank(comm, size, &ids[0], rank, config, "ncclCommInitRankScalable"));
+    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &ids[0], rank, config, "ncclCommInitRankScalable"));
 }
 NCCL_EXPORT(ncclCommInitRankScalable);
 

@@ -49,26 +49,29 @@ static int is_captured(cudaStream_t stream)
     return status == cudaStreamCaptureStatusActive;
 }
 
-/* A graph may be launched at any time: memory that it uses stays for as long as the communicator. */
-static cudaError_t keep_memory(struct ncclComm *comm, size_t bytes, void **memory)
+int rondo_nccl_retain(struct ncclComm *comm, void *memory)
 {
     struct rondo_nccl_retained *retained = calloc(1, sizeof(*retained));
-    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    if (retained == NULL)
-        return cudaErrorMemoryAllocation;
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    cudaError_t error = cudaMalloc(memory, bytes);
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    if (error != cudaSuccess) {
-        free(retained);
-        return error;
+    if (retained == NULL) {
+        cudaFree(memory);
+        return 0;
     }
-    retained->memory = *memory;
+    retained->memory = memory;
     retained->next = __atomic_load_n(&comm->retained, __ATOMIC_RELAXED);
     /* Only ever added to, and read by who deletes the communicator. */
     while (!__atomic_compare_exchange_n(&comm->retained, &retained->next, retained, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
-    return cudaSuccess;
+    return 1;
+}
+
+/* A graph may be launched at any time: memory that it uses stays for as long as the communicator. */
+static cudaError_t keep_memory(struct ncclComm *comm, size_t bytes, void **memory)
+{
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    cudaError_t error = cudaMalloc(memory, bytes);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    return error == cudaSuccess && !rondo_nccl_retain(comm, *memory) ? cudaErrorMemoryAllocation : error;
 }
 
 static cudaError_t scale_input(struct rondo_nccl_operation *o)
@@ -94,16 +97,18 @@ static cudaError_t scale_input(struct rondo_nccl_operation *o)
 static ncclResult_t prepare(struct rondo_nccl_operation *o)
 {
     int current = o->comm->device;
-    if (o->count == 0 || (!o->scaled && o->copy == NULL))
+    if (o->launch == NULL && (o->count == 0 || (!o->scaled && o->copy == NULL)))
         return ncclSuccess;
     cudaError_t error = cudaGetDevice(&current);
     if (error == cudaSuccess && current != o->comm->device)
         error = cudaSetDevice(o->comm->device);
-    if (error == cudaSuccess && o->copy != NULL)
+    if (error == cudaSuccess && o->copy != NULL && o->count > 0)
         error =
             cudaMemcpyAsync(o->recv, o->copy, o->count * rondo_nccl_type_bytes(o->type), cudaMemcpyDeviceToDevice, o->stream);
-    if (error == cudaSuccess && o->scaled)
+    if (error == cudaSuccess && o->scaled && o->count > 0)
         error = scale_input(o);
+    if (error == cudaSuccess && o->launch != NULL)
+        error = cudaEventRecord(o->launch, o->stream);
     if (current != o->comm->device)
         cudaSetDevice(current);
     return rondo_nccl_cuda_result(error, "preparing an operation", "on its stream");

@@ -3,13 +3,33 @@
 #include "compat/nccl/shim.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* What a rank tells the others of its window. An address means something in the process that has the same key alone. */
+struct view {
+    unsigned char process[16];
+    void *address;
+    uint64_t bytes;
+    struct rondo_nccl_signals *signals;
+    int32_t device;
+};
 
 /* A registration: of one rank (ncclCommRegister), or of a window by all. */
 struct rondo_nccl_window {
     struct rondo_nccl_window *next; /* of the communicator (its lock) */
     void *address;
-    int shared; /* rondo_comm_register has it */
+    int shared;         /* rondo_comm_register has it */
+    struct view *views; /* by rank, with the address NULL of those that are not reached; NULL: of a window that is not shared */
+    int ranks, rank;
+    struct rondo_nccl_window *next_of_all; /* of those with views */
 };
+
+/* Windows are named without their communicator in some calls. */
+static struct {
+    pthread_mutex_t lock;
+    struct rondo_nccl_window *first;
+} all_windows = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Plain device memory can be opened to the other ranks as it is. */
 ncclResult_t pncclMemAlloc(void **memory, size_t bytes)
@@ -71,6 +91,20 @@ static struct rondo_nccl_window *take(struct ncclComm *comm, const void *handle)
     return found;
 }
 
+static void destroy(struct rondo_nccl_window *window)
+{
+    if (window != NULL && window->views != NULL) {
+        pthread_mutex_lock(&all_windows.lock);
+        struct rondo_nccl_window **link = &all_windows.first;
+        while (*link != window)
+            link = &(*link)->next_of_all;
+        *link = window->next_of_all;
+        pthread_mutex_unlock(&all_windows.lock);
+        free(window->views);
+    }
+    free(window);
+}
+
 /* One rank's own affair in NCCL, so that the others cannot be told: it changes nothing. */
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)
 {
@@ -97,7 +131,7 @@ static ncclResult_t remove_one(ncclComm_t comm, void *handle, const char *functi
                                  (void *) comm);
     if (window != NULL && window->shared)
         result = rondo_nccl_result(rondo_comm_deregister(comm->comm, window->address), function);
-    free(window);
+    destroy(window);
     rondo_nccl_comm_let_go(comm);
     return result;
 }
@@ -110,15 +144,109 @@ NCCL_EXPORT(ncclCommDeregister);
 
 /* ---- windows ---- */
 
+static unsigned char process_key[16];
+
+static void make_key(void)
+{
+    if (getrandom(process_key, sizeof(process_key), 0) != (ssize_t) sizeof(process_key))
+        memset(process_key, 0, sizeof(process_key)); /* and no process is known for this one */
+}
+
+static int is_this_process(const struct view *view)
+{
+    static const unsigned char none[sizeof(process_key)];
+    return memcmp(view->process, process_key, sizeof(process_key)) == 0 && memcmp(process_key, none, sizeof(none)) != 0;
+}
+
+/* Whether kernels on one GPU reach the memory of the other. */
+static int can_access(int from, int to)
+{
+    int can = from == to;
+    if (!can && cudaDeviceCanAccessPeer(&can, from, to) != cudaSuccess) {
+        cudaGetLastError();
+        can = 0;
+    }
+    return can;
+}
+
+static void enable_access(int from, int to)
+{
+    int current = from;
+    if (from == to || from < 0)
+        return;
+    cudaGetDevice(&current);
+    cudaSetDevice(from);
+    if (cudaDeviceEnablePeerAccess(to, 0) != cudaSuccess)
+        cudaGetLastError(); /* it was enabled before */
+    cudaSetDevice(current);
+}
+
+/* Keeps what is reached. All ranks find the same about all reaching each other. */
+static void look_at_views(struct ncclComm *comm, struct view *views)
+{
+    int lsa = 1;
+    pthread_mutex_lock(&comm->lock);
+    for (int r = 0; r < comm->size; r++) {
+        const int here = is_this_process(&views[r]);
+        for (int k = 0; k < comm->size; k++)
+            lsa = lsa && here && is_this_process(&views[k]) && can_access(views[r].device, views[k].device);
+        if (here && comm->signals[r] == NULL)
+            comm->signals[r] = views[r].signals;
+        if (!here || !can_access(comm->device, views[r].device))
+            views[r].address = NULL;
+        else
+            enable_access(comm->device, views[r].device);
+    }
+    __atomic_store_n(&comm->lsa, lsa, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+/* What the other ranks have. A failed exchange fails on all ranks. */
+static ncclResult_t exchange_views(struct rondo_nccl_job *job, struct view **result)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct ncclComm *comm = job->parent;
+    pthread_once(&once, make_key);
+    struct view mine = {.address = job->address, .bytes = job->bytes, .device = comm->device};
+    struct view *views = calloc((size_t) comm->size, sizeof(*views));
+    if (views == NULL || !rondo_nccl_signals_prepare(comm)) {
+        free(views);
+        return rondo_nccl_fail(ncclSystemError, "ncclCommWindowRegister: no memory");
+    }
+    memcpy(mine.process, process_key, sizeof(process_key));
+    mine.signals = comm->signals[comm->rank];
+    ncclResult_t status = rondo_nccl_share(comm, &mine, sizeof(mine), views, "ncclCommWindowRegister");
+    if (status != ncclSuccess) {
+        free(views);
+        return status;
+    }
+    look_at_views(comm, views);
+    *result = views;
+    return ncclSuccess;
+}
+
 static ncclResult_t open_window(struct rondo_nccl_job *job)
 {
+    struct view *views = NULL;
     ncclResult_t result =
         rondo_nccl_result(rondo_comm_register(job->parent->comm, job->address, job->bytes), "ncclCommWindowRegister");
     if (result != ncclSuccess)
         return result;
-    *job->window = add(job->parent, job->address, 1);
-    if (*job->window == NULL)
-        return rondo_nccl_fail(ncclSystemError, "ncclCommWindowRegister: no memory");
+    result = exchange_views(job, &views);
+    struct rondo_nccl_window *window = result == ncclSuccess ? add(job->parent, job->address, 1) : NULL;
+    if (window == NULL) {
+        free(views);
+        rondo_comm_deregister(job->parent->comm, job->address);
+        return result != ncclSuccess ? result : rondo_nccl_fail(ncclSystemError, "ncclCommWindowRegister: no memory");
+    }
+    window->views = views;
+    window->ranks = job->parent->size;
+    window->rank = job->parent->rank;
+    pthread_mutex_lock(&all_windows.lock);
+    window->next_of_all = all_windows.first;
+    all_windows.first = window;
+    pthread_mutex_unlock(&all_windows.lock);
+    *job->window = window;
     return ncclSuccess;
 }
 
@@ -159,6 +287,98 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 }
 NCCL_EXPORT(ncclCommWindowDeregister);
 
+ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t handle, void **out)
+{
+    ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_ASK, "ncclWinGetUserPtr");
+    if (result != ncclSuccess)
+        return result;
+    pthread_mutex_lock(&comm->lock);
+    const struct rondo_nccl_window *window = comm->windows;
+    while (window != NULL && (const void *) window != (const void *) handle)
+        window = window->next;
+    if (window != NULL && out != NULL)
+        *out = window->address;
+    pthread_mutex_unlock(&comm->lock);
+    if (window == NULL || out == NULL)
+        result = rondo_nccl_fail(ncclInvalidArgument, "ncclWinGetUserPtr: window %p of communicator %p, result at %p",
+                                 (void *) handle, (void *) comm, (void *) out);
+    rondo_nccl_comm_let_go(comm);
+    return result;
+}
+NCCL_EXPORT(ncclWinGetUserPtr);
+
+int rondo_nccl_lsa_size(const struct ncclComm *comm)
+{
+    return __atomic_load_n(&comm->lsa, __ATOMIC_ACQUIRE) ? comm->size : 1;
+}
+
+/* Under the lock of all windows. */
+static ncclResult_t look_up(ncclWindow_t handle, int rank, size_t offset, size_t bytes, void **address, const char *function)
+{
+    const struct rondo_nccl_window *window = all_windows.first;
+    while (window != NULL && (const void *) window != (const void *) handle)
+        window = window->next_of_all;
+    if (window == NULL)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: %p is no window with NCCL_WIN_COLL_SYMMETRIC", function,
+                               (void *) handle);
+    if (rank < 0 || rank >= window->ranks || address == NULL)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: rank %d of %d, result at %p", function, rank, window->ranks,
+                               (void *) address);
+    const struct view *view = &window->views[rank];
+    if (offset > view->bytes || bytes > view->bytes - offset)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: %zu bytes from %zu on in a window of %zu", function, bytes, offset,
+                               (size_t) view->bytes);
+    if (view->address == NULL)
+        return rondo_nccl_fail(ncclInvalidUsage, "%s: rank %d's window is in another process, or on a GPU that is not reached",
+                               function, rank);
+    *address = (char *) view->address + offset;
+    return ncclSuccess;
+}
+
+ncclResult_t rondo_nccl_window_reach(struct ncclComm *comm, ncclWindow_t window, int rank, size_t offset, size_t bytes,
+                                     void **address, const char *function)
+{
+    pthread_mutex_lock(&comm->lock);
+    const struct rondo_nccl_window *own = comm->windows;
+    while (own != NULL && (const void *) own != (const void *) window)
+        own = own->next;
+    pthread_mutex_unlock(&comm->lock);
+    if (own == NULL)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: %p is no window of communicator %p", function, (void *) window,
+                               (void *) comm);
+    pthread_mutex_lock(&all_windows.lock);
+    ncclResult_t result = look_up(window, rank, offset, bytes, address, function);
+    pthread_mutex_unlock(&all_windows.lock);
+    return result;
+}
+
+ncclResult_t pncclGetPeerDevicePointer(ncclWindow_t window, size_t offset, int peer, void **out)
+{
+    pthread_mutex_lock(&all_windows.lock);
+    ncclResult_t result = look_up(window, peer, offset, 0, out, "ncclGetPeerDevicePointer");
+    pthread_mutex_unlock(&all_windows.lock);
+    return result;
+}
+NCCL_EXPORT(ncclGetPeerDevicePointer);
+
+/* The LSA team is the whole communicator, or the rank alone. */
+ncclResult_t pncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int rank, void **out)
+{
+    int reached = 0, own = rank;
+    pthread_mutex_lock(&all_windows.lock);
+    const struct rondo_nccl_window *found = all_windows.first;
+    while (found != NULL && (const void *) found != (const void *) window)
+        found = found->next_of_all;
+    for (int r = 0; found != NULL && r < found->ranks; r++)
+        reached += found->views[r].address != NULL;
+    if (found != NULL && reached < found->ranks)
+        own = rank == 0 ? found->rank : -1;
+    ncclResult_t result = look_up(window, own, offset, 0, out, "ncclGetLsaDevicePointer");
+    pthread_mutex_unlock(&all_windows.lock);
+    return result;
+}
+NCCL_EXPORT(ncclGetLsaDevicePointer);
+
 void rondo_nccl_forget_windows(struct ncclComm *comm)
 {
     while (comm->windows != NULL) {
@@ -166,6 +386,7 @@ void rondo_nccl_forget_windows(struct ncclComm *comm)
         comm->windows = window->next;
         if (window->shared)
             rondo_comm_deregister(comm->comm, window->address);
-        free(window);
+        destroy(window);
     }
+    rondo_nccl_signals_forget(comm);
 }

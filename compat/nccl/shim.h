@@ -5,14 +5,7 @@
 #ifndef RONDO_COMPAT_NCCL_SHIM_H
 #define RONDO_COMPAT_NCCL_SHIM_H
 
-#pragma GCC visibility push(default)
-#include <nccl.h>
-#ifndef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it; the contract is the later ones' */
-#define NCCL_REVOKE_DEFAULT 0x00
-ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
-ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
-#endif
-#pragma GCC visibility pop
+#include "compat/nccl/interface.h"
 #include "rondo.h"
 
 #include <pthread.h>
@@ -52,15 +45,20 @@ struct ncclComm {
     int rank, size;
     int device; /* which GPU; -1: the host device */
     int blocking;
-    ncclResult_t state;              /* of making and finalizing; ncclInProgress meanwhile (atomic) */
-    int users;                       /* calls and queued operations that hold it (registry lock) */
-    int finalized, revoked, aborted; /* atomic */
-    int counted;                     /* among those that are being ended (world.c) */
-    pthread_mutex_t lock;            /* of everything below; also, a group of this communicator's operations is being started */
+    ncclResult_t state;                         /* of making and finalizing; ncclInProgress meanwhile (atomic) */
+    int users;                                  /* calls and queued operations that hold it (registry lock) */
+    int finalized, revoked, aborted, suspended; /* atomic */
+    int counted;                                /* among those that are being ended (world.c) */
+    pthread_mutex_t lock; /* of everything below; also, a group of this communicator's operations is being started */
     struct rondo_nccl_scalar **scalars; /* user operators by handle; NULL: destroyed */
     int scalar_count;
     struct rondo_nccl_retained *retained;
     struct rondo_nccl_window *windows;
+    int lsa;                             /* ranks reach each other's windows by load and store, all of them */
+    struct rondo_nccl_signals **signals; /* by rank (one_sided.c); NULL: unreachable, or, the array, no window yet */
+    uint32_t *taken;                     /* of this rank's signals, those that waits have claimed */
+    int growing;                         /* grow_id was given out, and no ncclCommGrow has used it */
+    rondo_unique_id_t grow_id;
     ncclResult_t failed;    /* the first operation of the host device's streams that did (atomic) */
     uint64_t queued, begun; /* batches of the host device's streams (host_stream.c) */
 };
@@ -76,7 +74,10 @@ enum rondo_nccl_kind {
     RONDO_NCCL_SCATTER,
     RONDO_NCCL_SEND,
     RONDO_NCCL_RECEIVE,
-    RONDO_NCCL_KINDS
+    RONDO_NCCL_KINDS, /* one-sided ones follow, which the library does not describe (one_sided.c) */
+    RONDO_NCCL_PUT = RONDO_NCCL_KINDS,
+    RONDO_NCCL_SIGNAL,
+    RONDO_NCCL_WAIT
 };
 
 /* A checked call, its buffers as Rondo wants them. */
@@ -87,11 +88,14 @@ struct rondo_nccl_operation {
     rondo_op_t op;
     int root; /* or the peer */
     int scaled, round;
+    int signal, context; /* of one-sided ones */
+    uint32_t until;      /* a wait ends at so many signals */
     const void *send;
     void *recv;
     size_t count;
     const void *copy; /* broadcast's root, out of place: also to be copied to recv */
     cudaStream_t stream;
+    cudaEvent_t launch; /* recorded on the stream right before the operation; NULL */
     struct rondo_nccl_scalar scalar;
     void *temporary; /* of the stream's order; freed once the operation is enqueued */
     rondo_request_t request;
@@ -131,7 +135,7 @@ ncclResult_t rondo_nccl_code(rondo_result_t result);
 /* The same for CUDA's errors; ncclSuccess for cudaSuccess. what: the action's object, for the message. */
 ncclResult_t rondo_nccl_cuda_result(cudaError_t error, const char *function, const char *what);
 /* Logs once (said: begins as 0) and keeps the text. */
-void rondo_nccl_not_offered(int *said, const char *name);
+void rondo_nccl_not_offered(int *said, const char *name, const char *why);
 /* Once a process: which library this is, where NCCL_DEBUG and RONDO_LOG ask for it. */
 void rondo_nccl_introduce(void);
 /* Whether communicators are made on the host device (RONDO_DEVICE=host). */
@@ -148,7 +152,7 @@ void rondo_nccl_comm_delete(struct ncclComm *comm);
 enum rondo_nccl_use {
     RONDO_NCCL_TO_ASK,         /* whatever state it is in */
     RONDO_NCCL_TO_MANAGE,      /* it is made, and not finalized */
-    RONDO_NCCL_TO_COMMUNICATE, /* ... nor revoked */
+    RONDO_NCCL_TO_COMMUNICATE, /* ... nor revoked, nor suspended */
 };
 /* Holds the communicator until rondo_nccl_comm_let_go. Fails, holding nothing, if the handle is not registered or its state
  * does not allow the use. Any thread. */
@@ -175,6 +179,32 @@ int rondo_nccl_world_compare(const struct rondo_nccl_world *a, const struct rond
  * ranks. */
 void rondo_nccl_dispose(struct ncclComm *comm);
 
+/* ---- share.c ---- */
+
+/* Collective: all becomes each rank's bytes, in the order of ranks. Any thread. */
+ncclResult_t rondo_nccl_share(struct ncclComm *comm, const void *mine, size_t bytes, void *all, const char *function);
+
+/* ---- one_sided.c ---- */
+
+/* Has this rank counters for the other ranks' signals: one user for each rank. Returns 0 if there is no memory. */
+int rondo_nccl_signals_prepare(struct ncclComm *comm);
+/* Gives up this rank's counters, and those of others that it holds. No operation uses them any more. */
+void rondo_nccl_signals_forget(struct ncclComm *comm);
+/* Carries out a put, a signal or a wait, on a stream's thread. */
+rondo_result_t rondo_nccl_one_sided(const struct rondo_nccl_operation *operation);
+static inline int rondo_nccl_is_one_sided(const struct rondo_nccl_operation *operation)
+{
+    return operation->kind >= RONDO_NCCL_KINDS;
+}
+
+/* ---- init.c ---- */
+
+/* Makes the job's communicator a rank of the clique of its id; waits for the others. Any thread. */
+ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job);
+/* ncclCommInitRankConfig, for a function of that name. */
+ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+                                  const char *function);
+
 /* ---- types.c ---- */
 
 /* Rondo's name for a type; ncclInvalidArgument. */
@@ -186,6 +216,9 @@ size_t rondo_nccl_type_bytes(rondo_datatype_t type);
 
 /* blocking: what a NULL config or an undefined field means; replaced by what the config says. */
 ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, const char *function);
+/* Checks a call's config (NULL: none). launch: becomes the event to be recorded before the launch, if there is one. */
+ncclResult_t rondo_nccl_call_config_read(const ncclCollConfig_t *config, const struct ncclComm *comm, cudaEvent_t *launch,
+                                         const char *function);
 
 /* ---- group.c ---- */
 
@@ -196,12 +229,19 @@ ncclResult_t rondo_nccl_enqueue(struct rondo_nccl_operation *operation);
 /* An error of a call inside a group is the group's too. */
 ncclResult_t rondo_nccl_note(ncclResult_t result);
 
+/* ---- simulate.c ---- */
+
+/* Microseconds that the operations of a group may take. */
+float rondo_nccl_estimate(const struct rondo_nccl_operation *operations, int count);
+
 /* ---- launch.c, host_stream.c ---- */
 
 /* All of one group; nothing waits for another rank. */
 ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int count);
 /* The same on the host device, where a stream is a queue of this library's. */
 ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operations, int count);
+/* Has cudaFree called on the memory with the communicator's end. Returns 0, with the memory freed, if there is no memory. */
+int rondo_nccl_retain(struct ncclComm *comm, void *memory);
 /* Starts the operation on its stream, or, on the host device, as its request. */
 rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *operation);
 
@@ -224,6 +264,12 @@ void *rondo_nccl_scale_place(const struct rondo_nccl_operation *operation, const
 void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy);
 
 /* ---- memory.c ---- */
+
+/* Where a rank's window has so many bytes from the offset on. */
+ncclResult_t rondo_nccl_window_reach(struct ncclComm *comm, ncclWindow_t window, int rank, size_t offset, size_t bytes,
+                                     void **address, const char *function);
+/* Ranks, beside each other from a multiple of that number on, that reach each other's windows by load and store. */
+int rondo_nccl_lsa_size(const struct ncclComm *comm);
 
 /* Deregisters all windows of a communicator that no operation uses any more. */
 void rondo_nccl_forget_windows(struct ncclComm *comm);

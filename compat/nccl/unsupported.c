@@ -1,6 +1,6 @@
-/* What NCCL 2.28 exports and Rondo does not offer: memory that kernels of the program reach other ranks' through. Every such
- * call resolves here and says so once, so that none ends up in another library. The names come from one table; their prototypes
- * are C's without arguments, because none is looked at. */
+/* What NCCL offers and Rondo does not: memory that kernels of the program reach other ranks' through, and what networks do for
+ * them. Every such call resolves here, so that none ends up in another library, and says why. The names come from one table;
+ * their prototypes are C's without arguments, because none is looked at. */
 #include <stddef.h>
 
 /* The header's prototypes must not be seen here. */
@@ -9,28 +9,38 @@ struct rank_set {
     int ranks, rank, stride;
 };
 
-void rondo_nccl_not_offered(int *said, const char *name);
+void rondo_nccl_not_offered(int *said, const char *name, const char *why);
 
-/* X(type returned, name, value returned) */
+#define DEVICE_API "kernels have no device communicator (ncclDevComm) here"
+#define GIN        "no network is driven by kernels here"
+#define MULTIMEM   "multicast memory is off"
+#define CFT        "there is no counted fabric here"
+
+/* X(type returned, name, value returned, reason) */
 #define NOT_OFFERED(X)                                                                                                         \
-    X(int, ncclDevCommCreate, INVALID_USAGE)                                                                                   \
-    X(int, ncclDevCommDestroy, INVALID_USAGE)                                                                                  \
-    X(int, ncclGinBarrierCreateRequirement, INVALID_USAGE)                                                                     \
-    X(int, ncclLsaBarrierCreateRequirement, INVALID_USAGE)                                                                     \
-    X(int, ncclLLA2ACreateRequirement, INVALID_USAGE)                                                                          \
-    X(int, ncclLLA2ACalcSlots, 0)                                                                                              \
-    X(struct rank_set, ncclTeamWorld, (struct rank_set){0})                                                                    \
-    X(struct rank_set, ncclTeamLsa, (struct rank_set){0})                                                                      \
-    X(struct rank_set, ncclTeamRail, (struct rank_set){0})                                                                     \
-    X(int, ncclTeamRankToWorld, -1)                                                                                            \
-    X(int, ncclTeamRankToLsa, -1)
+    X(int, ncclDevCommCreate, INVALID_USAGE, DEVICE_API)                                                                       \
+    X(int, ncclDevCommDestroy, INVALID_USAGE, DEVICE_API)                                                                      \
+    X(int, ncclLsaBarrierCreateRequirement, INVALID_USAGE, DEVICE_API)                                                         \
+    X(int, ncclLLA2ACreateRequirement, INVALID_USAGE, DEVICE_API)                                                              \
+    X(int, ncclLLA2ACalcSlots, 0, DEVICE_API)                                                                                  \
+    X(int, ncclGinBarrierCreateRequirement, INVALID_USAGE, GIN)                                                                \
+    X(int, ncclGinOutboxCreateRequirement, INVALID_USAGE, GIN)                                                                 \
+    X(int, ncclGinInboxA2ACreateRequirement, INVALID_USAGE, GIN)                                                               \
+    X(int, ncclGetLsaMultimemDevicePointer, INVALID_USAGE, MULTIMEM)                                                           \
+    X(int, ncclGetMultimemDevicePointer, INVALID_USAGE, MULTIMEM)                                                              \
+    X(int, ncclGetMultimemDeviceLeInfo, INVALID_USAGE, CFT)                                                                    \
+    X(int, ncclGetCftDeviceLeInfo, INVALID_USAGE, CFT)                                                                         \
+    X(int, ncclGetPeerDeviceLeInfo, INVALID_USAGE, CFT)                                                                        \
+    X(int, ncclCftBarrierCreateRequirement, INVALID_USAGE, CFT)                                                                \
+    X(struct rank_set, ncclTeamCft, (struct rank_set){0}, CFT)                                                                 \
+    X(struct rank_set, ncclTeamCftMultimem, (struct rank_set){0}, CFT)
 
-#define DEFINE(type, name, value)                                                                                              \
+#define DEFINE(type, name, value, why)                                                                                         \
     __attribute__((visibility("default"))) type p##name(void);                                                                 \
     type p##name(void)                                                                                                         \
     {                                                                                                                          \
         static int said;                                                                                                       \
-        rondo_nccl_not_offered(&said, #name);                                                                                  \
+        rondo_nccl_not_offered(&said, #name, why);                                                                             \
         return value;                                                                                                          \
     }                                                                                                                          \
     extern __typeof__(p##name) name __attribute__((weak, alias("p" #name), visibility("default")));

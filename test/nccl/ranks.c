@@ -115,6 +115,19 @@ void device_get(void *to, const void *memory, size_t bytes)
         CUDA(cudaMemcpy(to, memory, bytes, cudaMemcpyDeviceToHost));
 }
 
+cudaEvent_t event_create(void)
+{
+    cudaEvent_t event;
+    CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    return event;
+}
+
+void event_wait_and_destroy(cudaEvent_t event)
+{
+    CUDA(cudaEventSynchronize(event));
+    CUDA(cudaEventDestroy(event));
+}
+
 cudaStream_t stream_create(void)
 {
     static int next;

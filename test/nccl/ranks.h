@@ -23,6 +23,9 @@ void device_free(void *memory);
 void device_free_at_end(void *memory);
 void device_put(void *memory, const void *from, size_t bytes);
 void device_get(void *to, const void *memory, size_t bytes);
+/* Not on the host device. */
+cudaEvent_t event_create(void);
+void event_wait_and_destroy(cudaEvent_t event);
 cudaStream_t stream_create(void);
 void stream_destroy(cudaStream_t stream);
 void stream_wait(cudaStream_t stream);
