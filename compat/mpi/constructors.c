@@ -18,6 +18,12 @@ CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 CONSTRUCTOR(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
 CONSTRUCTOR(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
 CONSTRUCTOR(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made))
+#pragma GCC visibility push(default)
+/* MPI-4 has it; not every mpi.h does. Its group may be a session's. */
+int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made);
+CONSTRUCTOR(Comm_create_from_group, (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made),
+            (group, tag, info, handler, made))
+#pragma GCC visibility pop
 CONSTRUCTOR(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made))
 CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made), (comm, type, key, info, made))
 CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))

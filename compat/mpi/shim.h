@@ -254,6 +254,10 @@ int rondo_mpi_requests_prepare(void);
 /* NULL: no memory, or RONDO_MPI_REQUESTS are in use. */
 struct rondo_mpi_request *rondo_mpi_request_new(void);
 void rondo_mpi_request_delete(struct rondo_mpi_request *request);
+/* wait.c. Whether the request is not active any more; if it has just completed, what it receives is unpacked. */
+int rondo_mpi_request_is_over(struct rondo_mpi_request *request);
+/* Makes the status what MPI gives of a collective. MPI_STATUS_IGNORE: does nothing. */
+void rondo_mpi_set_status(MPI_Status *status, int error);
 
 #define RONDO_MPI_REQUESTS     (1u << 20)
 #define RONDO_MPI_REQUEST_SIZE 512u

@@ -9,7 +9,7 @@
 
 /* ---- one request of the drop-in's ---- */
 
-static void set_status(MPI_Status *status, int error)
+void rondo_mpi_set_status(MPI_Status *status, int error)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
@@ -27,8 +27,7 @@ static void finish(struct rondo_mpi_request *request, rondo_result_t result)
     request->state = RONDO_MPI_COMPLETE;
 }
 
-/* Whether the request is not active any more. */
-static int is_over(struct rondo_mpi_request *request)
+int rondo_mpi_request_is_over(struct rondo_mpi_request *request)
 {
     int done = 0;
     if (request->state == RONDO_MPI_ACTIVE) {
@@ -62,7 +61,7 @@ static int deliver(MPI_Request *handle, MPI_Status *status, struct rondo_mpi_com
     struct rondo_mpi_request *request = rondo_mpi_request_of(*handle);
     int error = request->state == RONDO_MPI_COMPLETE ? request->error : MPI_SUCCESS;
     *comm = request->operation.comm;
-    set_status(status, error);
+    rondo_mpi_set_status(status, error);
     request->state = RONDO_MPI_INACTIVE;
     if (!request->persistent) {
         end(request);
@@ -91,22 +90,10 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (request == NULL || !rondo_mpi_request_ours(*request))
         return NEXT(Test)(request, flag, status);
-    *flag = is_over(rondo_mpi_request_of(*request));
+    *flag = rondo_mpi_request_is_over(rondo_mpi_request_of(*request));
     if (*flag)
         return deliver_one(request, status);
     rondo_mpi_progress(NULL);
-    return MPI_SUCCESS;
-}
-
-int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    if (!rondo_mpi_request_ours(request))
-        return NEXT(Request_get_status)(request, flag, status);
-    *flag = is_over(rondo_mpi_request_of(request));
-    if (*flag)
-        set_status(status, MPI_SUCCESS);
-    else
-        rondo_mpi_progress(NULL);
     return MPI_SUCCESS;
 }
 
@@ -263,7 +250,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
         return no_memory();
     for (int i = 0; i < count; i++)
         if (rondo_mpi_request_ours(requests[i]))
-            over &= is_over(rondo_mpi_request_of(requests[i]));
+            over &= rondo_mpi_request_is_over(rondo_mpi_request_of(requests[i]));
     *flag = 0;
     if (over)
         result = NEXT(Testall)(others.count, others.requests, flag, others.statuses);
@@ -286,7 +273,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
         if (!rondo_mpi_request_ours(requests[i]) || request->state == RONDO_MPI_INACTIVE)
             continue;
         active = 1;
-        if (is_over(request)) {
+        if (rondo_mpi_request_is_over(request)) {
             *index = i;
             *flag = 1;
             return deliver_one(&requests[i], status);
@@ -335,7 +322,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[]
         if (!rondo_mpi_request_ours(requests[i]) || request->state == RONDO_MPI_INACTIVE)
             continue;
         active = 1;
-        if (!is_over(request))
+        if (!rondo_mpi_request_is_over(request))
             continue;
         indices[out] = i;
         if (deliver(&requests[i], status_at(statuses, out++), &comm) != MPI_SUCCESS)
@@ -407,7 +394,6 @@ MPI_Request MPI_Request_f2c(MPI_Fint number)
 #define PROFILING(name) extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
 PROFILING(Wait)
 PROFILING(Test)
-PROFILING(Request_get_status)
 PROFILING(Request_free)
 PROFILING(Cancel)
 PROFILING(Start)

@@ -69,6 +69,44 @@ def test_fortran_program(mpi, language, tmp_path):
     check_taken(read_counts(report), "allreduce", "allgather", "barrier", "bcast", "reduce")
 
 
+@pytest.mark.parametrize("mpi", [m for m in FOUND if m.c], ids=[m.name for m in FOUND if m.c])
+def test_statuses(mpi, tmp_path):
+    """MPI-4.1's functions that look at arrays of requests, which the MPI underneath may lack."""
+    program = tmp_path / "statuses"
+    subprocess.run([mpi.c, HERE / "statuses.c", "-o", program, "-ldl"], check=True)
+    output = mpi.run(3, program, preloaded=True)
+    assert "wrong" not in output and "3 ranks finished" in output, output
+
+
+# Functions of mpi.h with a request that the drop-in need not have.
+LEFT = {
+    "gives a request of MPI's own": r"(I(b|r|s)?send|Irecv|Imrecv|Isendrecv(_replace)?|(B|R|S)?[Ss]end_init|Recv_init|P(send|recv)_init|"
+                                    r"R(put|get|accumulate|get_accumulate))(_c)?|File_i.*|Grequest_(start|class_allocate)",
+    "gives a request of MPI's own; the communicator's part is made by its first blocking collective": r"Comm_idup(_with_info)?",
+    "takes a request of MPI_Grequest_start alone": r"Grequest_complete",
+    "takes a partitioned request alone": r"P(arrived|ready|ready_list|ready_range)",
+    "gives another name to a handle that MPI's own functions are given": r"Request_(f2c|c2f|toint|fromint)",
+}
+
+
+def declared(mpi):
+    """The functions with a request among their parameters that the compiler sees in mpi.h."""
+    text = subprocess.run([mpi.c, "-E", "-x", "c", "-include", "mpi.h", "/dev/null"], check=True, capture_output=True, text=True).stdout
+    functions = re.findall(r"\bMPIX?_(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.sub(r"__attribute__\s*\(\(.*?\)\)", " ", text))
+    return {name for name, parameters in functions if re.search(r"\b(MPI_Request|ompi_request_t)\b", parameters)}
+
+
+@pytest.mark.parametrize("mpi", [m for m in FOUND if m.c], ids=[m.name for m in FOUND if m.c])
+def test_requests_go_nowhere_else(mpi):
+    """Each function of mpi.h with a request is the drop-in's, or is left for a reason."""
+    symbols = subprocess.run(["nm", "-D", "--defined-only", mpi.drop_in()], check=True, capture_output=True, text=True).stdout
+    own = set(re.findall(r"\bMPIX?_(\w+)$", symbols, re.M))
+    names = declared(mpi)
+    assert {"Wait", "Waitall", "Startall", "Isend", "Iallreduce"} <= names, names
+    missing = {name for name in names - own if not any(re.fullmatch(pattern, name) for pattern in LEFT.values())}
+    assert not missing, f"neither taken over nor listed in LEFT: {sorted(missing)}"
+
+
 @pytest.mark.parametrize("handler", ["return", "fatal"])
 @pytest.mark.parametrize("mpi", [m for m in FOUND if m.c], ids=[m.name for m in FOUND if m.c])
 def test_frozen_rank(mpi, handler, tmp_path):
