@@ -1,0 +1,294 @@
+// Groups: see group.hpp.
+#include "group.hpp"
+
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+namespace rondo_torch
+{
+
+namespace
+{
+
+// The groups of this process that have been opened and not ended.
+struct Registry {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::set<std::shared_ptr<Group>> groups;
+    const pid_t process = getpid();
+};
+
+// Never freed: threads use it until the process is gone.
+Registry &registry()
+{
+    static Registry *only = new Registry;
+    return *only;
+}
+
+} // namespace
+
+Group::Group(int rank, int size, std::string name, std::vector<int64_t> global_ranks, Milliseconds timeout)
+    : rank(rank), size(size), name(std::move(name)), global_ranks(std::move(global_ranks)), timeout(timeout), messages(*this)
+{
+}
+
+std::string Group::describe(const std::string &call, rondo_result_t code, const std::string &text) const
+{
+    std::ostringstream out;
+    out << "rondo: " << call << " on rank " << rank << " of group " << (name.empty() ? "?" : name) << ": ";
+    out << (code == RONDO_SUCCESS ? "" : rondo_strerror(code)) << (text.empty() ? "" : ": ") << text;
+    bool same = true;
+    for (size_t i = 0; i < global_ranks.size(); i++)
+        same = same && global_ranks[i] == static_cast<int64_t>(i);
+    if (!same) {
+        out << " (ranks of the group are, in order, the global ranks";
+        for (auto global : global_ranks)
+            out << ' ' << global;
+        out << ")";
+    }
+    return out.str();
+}
+
+void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
+{
+    const std::string key = "rondo_unique_id";
+    rondo_unique_id_t id;
+    auto check = [this](const char *call, rondo_result_t code) {
+        if (code != RONDO_SUCCESS)
+            std::rethrow_exception(backend_error(describe(call, code, rondo_last_error())));
+    };
+    if (rank == 0) {
+        check("init", rondo_get_unique_id(&id));
+        store->set(key, std::vector<uint8_t>(id.bytes, id.bytes + sizeof id.bytes));
+    } else {
+        store->wait({key}, timeout);
+        const auto bytes = store->get(key);
+        TORCH_CHECK(bytes.size() == sizeof id.bytes, "rondo: the store has ", bytes.size(), " bytes of an id, not ",
+                    sizeof id.bytes);
+        memcpy(id.bytes, bytes.data(), sizeof id.bytes);
+    }
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.rank = rank;
+    config.size = size;
+    config.unique_id = &id;
+    config.device = RONDO_DEVICE_HOST;
+    config.timeout = 0; // the watchdog's: it has one of its own for each operation
+    if (timeout.count() > 0)
+        config.connect_timeout = static_cast<double>(timeout.count()) / 1000;
+    check("init", rondo_init(&runtime_, &config));
+    check("init", rondo_comm_world(runtime_, &world));
+    check("init", rondo_comm_dup(world, &copy));
+    messages.open();
+    events_ = std::make_unique<Worker>([this] { return look(); });
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    registry().groups.insert(shared_from_this());
+}
+
+void Group::watch(const std::shared_ptr<Operation> &operation)
+{
+    if (operation->deadline == Clock::time_point::max())
+        return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    watched_.emplace(operation->deadline, operation);
+    if (events_)
+        events_->wake_at(operation->deadline);
+}
+
+void Group::unwatch(Operation *operation)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto range = watched_.equal_range(operation->deadline);
+    for (auto entry = range.first; entry != range.second; ++entry) {
+        auto other = entry->second.lock();
+        if (!other || other.get() == operation) {
+            watched_.erase(entry);
+            return;
+        }
+    }
+}
+
+Clock::time_point Group::look()
+{
+    for (;;) {
+        std::shared_ptr<Operation> operation;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            if (watched_.empty())
+                return Clock::time_point::max();
+            auto first = watched_.begin();
+            if (first->first > Clock::now())
+                return first->first;
+            operation = first->second.lock();
+            watched_.erase(first);
+        }
+        if (operation && !operation->poll())
+            expire(operation);
+    }
+}
+
+void Group::expire(const std::shared_ptr<Operation> &operation)
+{
+    std::string text = "Timed out: it is not complete after " + std::to_string(operation->timeout.count()) + " ms";
+    std::vector<char> report(1 << 14);
+    if (rondo_report(runtime_, report.data(), report.size()) == RONDO_SUCCESS)
+        text += "; " + std::string(report.data());
+    else
+        text += "; " + std::string(rondo_last_error());
+    text = describe(operation->name, RONDO_ERR_TIMEOUT, text);
+    if (operation->received_by_messages && messages.cancel(operation, backend_error(text)))
+        return;
+    operation->expire(text);
+    rondo_comm_abort(operation->message ? copy : world, 1);
+}
+
+void Group::adopt(const std::shared_ptr<Operation> &operation)
+{
+    if (operation->received_by_messages || closed_)
+        return; // the messages hold it
+    sweep();
+    std::lock_guard<std::mutex> lock(mutex_);
+    adopted_.push_back(operation);
+}
+
+bool Group::sweep()
+{
+    std::list<std::shared_ptr<Operation>> left;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        left.swap(adopted_);
+    }
+    left.remove_if([](const std::shared_ptr<Operation> &operation) { return operation->poll(); });
+    std::lock_guard<std::mutex> lock(mutex_);
+    adopted_.splice(adopted_.end(), left);
+    return adopted_.empty();
+}
+
+void Group::complete_later(std::shared_ptr<Operation> operation)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!futures_ && !closed_)
+        futures_ = std::make_unique<Worker>();
+    if (futures_)
+        futures_->post([operation = std::move(operation)] { operation->wait(); });
+}
+
+void Group::settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, std::vector<at::Tensor> outputs,
+                          std::exception_ptr error)
+{
+    auto settle = [future, outputs = std::move(outputs), error] {
+        if (error)
+            future->setErrorIfNeeded(error);
+        else
+            future->markCompleted(c10::IValue(outputs));
+    };
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!futures_ && !closed_)
+            futures_ = std::make_unique<Worker>();
+        if (futures_) {
+            futures_->post(settle);
+            return;
+        }
+    }
+    settle();
+}
+
+void Group::post_event(std::function<void()> task)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (events_)
+        events_->post(std::move(task));
+}
+
+void Group::abort(const std::string &)
+{
+    if (runtime_ == nullptr || aborted_.exchange(true))
+        return;
+    rondo_comm_abort(world, 2);
+    rondo_comm_abort(copy, 2);
+}
+
+void Group::close()
+{
+    if (runtime_ == nullptr || closed_.exchange(true) || getpid() != registry().process)
+        return;
+    std::thread([self = shared_from_this()] { self->end(); }).detach(); // the registry keeps count of it
+}
+
+void Group::end()
+{
+    auto until = timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max();
+    rondo_result_t failure = RONDO_SUCCESS;
+    int idle = 0;
+    rondo_request_t barrier = nullptr;
+    // All ranks are to come so far: then no message is on its way, and no rank needs another.
+    bool agreed = !aborted_ && rondo_comm_status(world, &failure, &idle) == RONDO_SUCCESS && failure == RONDO_SUCCESS &&
+                  rondo_ibarrier(copy, &barrier) == RONDO_SUCCESS;
+    bool swept = false;
+    for (int round = 0; agreed && !(swept && barrier == nullptr); round++) {
+        int done = 0;
+        swept = sweep();
+        if (barrier != nullptr) {
+            agreed = rondo_test(barrier, &done) == RONDO_SUCCESS;
+            if (done || !agreed)
+                barrier = nullptr;
+        }
+        if (rondo_comm_status(world, &failure, nullptr) != RONDO_SUCCESS || failure != RONDO_SUCCESS)
+            agreed = false;
+        if (abandoned_ || Clock::now() > until)
+            agreed = false;
+        if (round > 100)
+            std::this_thread::sleep_for(std::chrono::microseconds(round > 5000 ? 1000 : 100));
+    }
+    if (!agreed || messages.outstanding()) {
+        rondo_comm_abort(copy, 3);
+        if (!agreed)
+            rondo_comm_abort(world, 3);
+        if (barrier != nullptr)
+            rondo_wait(barrier);
+        while (messages.outstanding()) // the error reaches each of them
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        while (!sweep())
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    if (rondo_finalize(runtime_) == RONDO_ERR_STATE) { // an operation whose Work is still held, and which is not complete
+        rondo_comm_abort(world, 3);
+        rondo_comm_abort(copy, 3);
+        rondo_finalize(runtime_);
+    }
+    std::unique_ptr<Worker> events, futures;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        events.swap(events_);
+        futures.swap(futures_);
+    }
+    events.reset();
+    futures.reset();
+    std::lock_guard<std::mutex> lock(registry().mutex);
+    registry().groups.erase(shared_from_this());
+    registry().changed.notify_all();
+}
+
+void Group::close_all(Milliseconds for_others, Milliseconds for_library)
+{
+    Registry &all = registry();
+    if (getpid() != all.process)
+        return;
+    std::unique_lock<std::mutex> lock(all.mutex);
+    auto groups = all.groups;
+    lock.unlock();
+    for (auto &group : groups)
+        group->close();
+    lock.lock();
+    auto gone = [&all] { return all.groups.empty(); };
+    if (all.changed.wait_for(lock, for_others, gone))
+        return;
+    for (auto &group : all.groups)
+        group->abandoned_ = true;
+    all.changed.wait_for(lock, for_library, gone);
+}
+
+} // namespace rondo_torch

@@ -1,0 +1,67 @@
+// One c10d process group: a runtime of its own, whose ranks are the group's. Its world communicator carries the collectives,
+// a copy of it the messages. The watchdog's thread ends what is beyond its timeout.
+#pragma once
+
+#include "messages.hpp"
+#include "operation.hpp"
+#include "worker.hpp"
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <list>
+#include <map>
+
+namespace rondo_torch
+{
+
+class Group : public std::enable_shared_from_this<Group>
+{
+  public:
+    Group(int rank, int size, std::string name, std::vector<int64_t> global_ranks, Milliseconds timeout);
+    // Meets the other ranks through the store. Collective over the group.
+    void open(const c10::intrusive_ptr<c10d::Store> &store);
+    // Ends the runtime on a thread of its own, once all ranks have come so far. The first call counts.
+    void close();
+    // Ends all operations on all ranks with an error.
+    void abort(const std::string &reason);
+
+    // The text of an error: which call of which rank of which group, and what went wrong.
+    std::string describe(const std::string &call, rondo_result_t code, const std::string &text) const;
+    // The watchdog looks after the operation until unwatch(), which conclude() calls.
+    void watch(const std::shared_ptr<Operation> &operation);
+    void unwatch(Operation *operation);
+    // Completes an operation whose Work has been dropped, sooner or later.
+    void adopt(const std::shared_ptr<Operation> &operation);
+    // On the futures' thread, which may run functions of the user.
+    void complete_later(std::shared_ptr<Operation> operation);
+    void settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, std::vector<at::Tensor> outputs,
+                       std::exception_ptr error);
+    void post_event(std::function<void()> task);
+
+    const int rank, size;
+    const std::string name;
+    const std::vector<int64_t> global_ranks;
+    Milliseconds timeout;
+    rondo_comm_t world = nullptr, copy = nullptr;
+    Messages messages;
+    std::atomic<uint64_t> sequence{0};
+
+    // Ends all groups of the process that are still there: asks for it, waits, and gives up on other ranks after the first time
+    // and on the library after the second.
+    static void close_all(Milliseconds for_others, Milliseconds for_library);
+
+  private:
+    void end();               // close()'s thread
+    Clock::time_point look(); // the watchdog
+    void expire(const std::shared_ptr<Operation> &operation);
+    bool sweep(); // polls what was adopted: whether nothing is left
+
+    rondo_t runtime_ = nullptr;
+    std::mutex mutex_; // of what follows
+    std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
+    std::list<std::shared_ptr<Operation>> adopted_;
+    std::unique_ptr<Worker> events_, futures_;
+    std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
+};
+
+} // namespace rondo_torch

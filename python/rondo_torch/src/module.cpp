@@ -1,0 +1,22 @@
+// The extension's module: rondo_torch._C.
+#include "backend.hpp"
+
+#include <torch/extension.h>
+
+#include <pybind11/chrono.h>
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
+{
+    module.doc() = "The c10d backend of Rondo.";
+    module.def(
+        "create_backend",
+        [](const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout,
+           std::string name, std::vector<int64_t> global_ranks) -> c10::intrusive_ptr<c10d::Backend> {
+            return c10::make_intrusive<rondo_torch::Backend>(store, rank, size, timeout, std::move(name),
+                                                             std::move(global_ranks));
+        },
+        pybind11::call_guard<pybind11::gil_scoped_release>(), "Makes the backend of a process group: collective over it.");
+    module.def(
+        "close_all", &rondo_torch::Group::close_all, pybind11::call_guard<pybind11::gil_scoped_release>(),
+        "Ends all groups of the process: waits for the other ranks at most so long, then for the library at most so long.");
+}

@@ -1,0 +1,289 @@
+// Operations and Works: see operation.hpp.
+#include "operation.hpp"
+
+#include "group.hpp"
+
+#include <c10/util/Exception.h>
+
+#include <thread>
+
+namespace rondo_torch
+{
+
+std::exception_ptr backend_error(const std::string &message)
+{
+    try {
+        TORCH_CHECK_WITH(DistBackendError, false, message);
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr; // not reached
+}
+
+Operation::Operation(std::shared_ptr<Group> group, const char *name, Milliseconds timeout)
+    : group(std::move(group)), name(name), timeout(timeout),
+      deadline(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max())
+{
+}
+
+std::exception_ptr Operation::failure_of(rondo_result_t code)
+{
+    return backend_error(group->describe(name, code, rondo_last_error()));
+}
+
+void Operation::complete_requests()
+{
+    requests.clear();
+    if (first_failure_ == RONDO_SUCCESS) {
+        conclude(nullptr);
+        return;
+    }
+    std::string text = failure_text_;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!expired_.empty() && first_failure_ == RONDO_ERR_ABORTED)
+            text = expired_;
+    }
+    conclude(backend_error(text));
+}
+
+void Operation::block(const std::function<rondo_result_t(rondo_request_t *)> &call)
+{
+    std::lock_guard<std::mutex> lock(settling);
+    first_failure_ = call(nullptr);
+    if (first_failure_ != RONDO_SUCCESS)
+        failure_text_ = group->describe(name, first_failure_, rondo_last_error());
+    complete_requests();
+}
+
+bool Operation::poll()
+{
+    if (done.load(std::memory_order_acquire) || received_by_messages)
+        return done.load(std::memory_order_acquire);
+    std::unique_lock<std::mutex> lock(settling, std::try_to_lock);
+    if (!lock.owns_lock()) // another thread waits for the requests
+        return done.load(std::memory_order_acquire);
+    if (done)
+        return true;
+    bool all = true;
+    for (auto &request : requests) {
+        int complete = 0;
+        if (request == nullptr)
+            continue;
+        const rondo_result_t code = rondo_test(request, &complete);
+        if (code != RONDO_SUCCESS && first_failure_ == RONDO_SUCCESS) {
+            first_failure_ = code;
+            failure_text_ = group->describe(name, code, rondo_last_error());
+        }
+        if (complete || code != RONDO_SUCCESS)
+            request = nullptr;
+        else
+            all = false;
+    }
+    if (all)
+        complete_requests();
+    return all;
+}
+
+void Operation::wait()
+{
+    if (done.load(std::memory_order_acquire))
+        return;
+    if (received_by_messages) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        ended_.wait(lock, [this] { return concluded_ && done.load(); });
+        return;
+    }
+    std::lock_guard<std::mutex> lock(settling);
+    if (done)
+        return;
+    for (auto &request : requests) {
+        if (request == nullptr)
+            continue;
+        const rondo_result_t code = rondo_wait(request);
+        request = nullptr;
+        if (code != RONDO_SUCCESS && first_failure_ == RONDO_SUCCESS) {
+            first_failure_ = code;
+            failure_text_ = group->describe(name, code, rondo_last_error());
+        }
+    }
+    complete_requests();
+}
+
+bool Operation::wait_until(Clock::time_point until)
+{
+    if (received_by_messages) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        return ended_.wait_until(lock, until, [this] { return concluded_ && done.load(); });
+    }
+    for (int round = 0; !poll(); round++) {
+        if (Clock::now() >= until)
+            return false;
+        if (round > 1000) // the daemon's threads get the core
+            std::this_thread::sleep_for(std::chrono::microseconds(round > 10000 ? 1000 : 50));
+    }
+    return true;
+}
+
+void Operation::expire(const std::string &text)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (expired_.empty())
+        expired_ = text;
+}
+
+void Operation::conclude(std::exception_ptr failure)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (concluded_)
+            return;
+        concluded_ = true;
+    }
+    if (!failure && finish) {
+        try {
+            finish();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+    }
+    group->unwatch(this);
+    error = failure;
+    finish = nullptr;
+    buffers.clear();
+    std::function<void()> record;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        record.swap(end_of_record);
+        done.store(true, std::memory_order_release);
+        ended_.notify_all();
+        if (future_)
+            group->settle_future(future_, outputs, error);
+    }
+    if (record)
+        record();
+}
+
+namespace
+{
+
+// A request of an operation with a future has completed. On a thread of the library, which must not wait.
+void request_completed(void *argument, rondo_result_t)
+{
+    std::unique_ptr<std::shared_ptr<Operation>> operation(static_cast<std::shared_ptr<Operation> *>(argument));
+    if ((*operation)->awaited.fetch_sub(1) == 1)
+        (*operation)->group->complete_later(*operation);
+}
+
+} // namespace
+
+c10::intrusive_ptr<c10::ivalue::Future> Operation::future()
+{
+    bool ask = false;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!future_) {
+            future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+            if (done) {
+                if (error)
+                    future_->setErrorIfNeeded(error);
+                else
+                    future_->markCompleted(c10::IValue(outputs));
+            } else
+                ask = !received_by_messages;
+        }
+    }
+    if (ask) {
+        std::unique_lock<std::mutex> lock(settling, std::try_to_lock);
+        if (!lock.owns_lock()) // another thread completes the requests, or has just looked at them
+            group->complete_later(shared_from_this());
+        else if (!done) {
+            awaited = 1; // the last one, or this thread, takes it to 0
+            for (auto request : requests)
+                if (request != nullptr) {
+                    auto *argument = new std::shared_ptr<Operation>(shared_from_this());
+                    awaited++;
+                    if (rondo_request_callback(request, request_completed, argument) != RONDO_SUCCESS)
+                        request_completed(argument, RONDO_SUCCESS);
+                }
+            if (awaited.fetch_sub(1) == 1)
+                group->complete_later(shared_from_this());
+        }
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    return future_;
+}
+
+Work::Work(int rank, c10d::OpType type, const char *title, const std::optional<std::vector<at::Tensor>> &inputs,
+           std::shared_ptr<Operation> operation)
+    : c10d::Work(rank, type, title, inputs), operation_(std::move(operation))
+{
+    operation_->end_of_record = std::move(recordFunctionEndCallback_);
+    recordFunctionEndCallback_ = nullptr;
+}
+
+Work::~Work()
+{
+    if (!operation_->done)
+        operation_->group->adopt(operation_);
+}
+
+bool Work::isCompleted()
+{
+    return operation_->poll();
+}
+
+bool Work::isSuccess() const
+{
+    return operation_->poll() && !operation_->error;
+}
+
+std::exception_ptr Work::exception() const
+{
+    return operation_->done ? operation_->error : nullptr;
+}
+
+int Work::sourceRank() const
+{
+    return operation_->source;
+}
+
+std::vector<at::Tensor> Work::result()
+{
+    return operation_->outputs;
+}
+
+void Work::synchronize()
+{
+    wait(kNoTimeout);
+}
+
+bool Work::wait(std::chrono::milliseconds timeout)
+{
+    if (timeout == kNoTimeout || timeout.count() < 0)
+        operation_->wait();
+    else if (!operation_->wait_until(Clock::now() + timeout))
+        std::rethrow_exception(backend_error(operation_->group->describe(
+            operation_->name, RONDO_ERR_TIMEOUT,
+            "Timed out: it is not complete after wait(" + std::to_string(timeout.count()) + " ms); it goes on")));
+    if (operation_->error)
+        std::rethrow_exception(operation_->error);
+    return true;
+}
+
+void Work::abort()
+{
+    operation_->group->abort("Work.abort()");
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
+{
+    return operation_->future();
+}
+
+uint64_t Work::getSequencenumber() const
+{
+    return operation_->sequence;
+}
+
+} // namespace rondo_torch

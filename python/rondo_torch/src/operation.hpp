@@ -1,0 +1,107 @@
+// One c10d call on its way: the requests of rondo.h that carry it, the tensors that they use, and what is left to do once they
+// are complete. An Operation outlives the Work that PyTorch holds: who drops a Work does not stop the transfer.
+#pragma once
+
+#include <rondo.h>
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace rondo_torch
+{
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+class Group;
+
+// An exception of type torch.distributed.DistBackendError.
+std::exception_ptr backend_error(const std::string &message);
+
+struct Operation : std::enable_shared_from_this<Operation> {
+    Operation(std::shared_ptr<Group> group, const char *name, Milliseconds timeout);
+
+    std::shared_ptr<Group> group;
+    std::string name;     // of the c10d call, for messages
+    Milliseconds timeout; // from the call on; 0: none
+    Clock::time_point deadline;
+    uint64_t sequence = 0;
+    bool message = false;                // it runs on the group's communicator of messages
+    std::vector<at::Tensor> buffers;     // what the requests read and write, alive until the operation is done
+    std::vector<at::Tensor> outputs;     // result() and the future's value
+    std::function<void()> finish;        // copies from the buffers to the caller's tensors; called once, if all went well
+    std::function<void()> end_of_record; // the profiler's
+    int source = -1;                     // rank whose message was received
+
+    // The requests; an entry is NULL once it is complete. Only the holder of `settling` completes them. A receive has none: the
+    // group's messages complete it (conclude).
+    std::mutex settling;
+    std::vector<rondo_request_t> requests;
+    bool received_by_messages = false;
+
+    std::atomic<int> awaited{0}; // requests whose completion the future waits for
+
+    std::atomic<bool> done{false};
+    std::exception_ptr error; // written before done
+
+    // Looks whether the operation is complete, and completes it then. Never blocks.
+    bool poll();
+    // Waits until it is complete; false if `until` comes first.
+    bool wait_until(Clock::time_point until);
+    // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last.
+    void wait();
+    // Makes a blocking call, and completes the operation with its result.
+    void block(const std::function<rondo_result_t(rondo_request_t *)> &call);
+    // Ends it with this error, or without one. At most one call has an effect.
+    void conclude(std::exception_ptr failure);
+    // The error of a call that returned this code, with the text of rondo_last_error() and the ranks' numbers.
+    std::exception_ptr failure_of(rondo_result_t code);
+    // The watchdog's word that the operation is beyond its timeout: the text of the error that it then ends with.
+    void expire(const std::string &text);
+
+    c10::intrusive_ptr<c10::ivalue::Future> future();
+
+  private:
+    void complete_requests(); // all requests are complete: settling is held
+    rondo_result_t first_failure_ = RONDO_SUCCESS;
+    std::string failure_text_;
+    std::mutex mutex_; // of what follows
+    std::condition_variable ended_;
+    bool concluded_ = false;
+    std::string expired_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+    friend class Group;
+};
+
+// What PyTorch holds of an Operation.
+class Work : public c10d::Work
+{
+  public:
+    Work(int rank, c10d::OpType type, const char *title, const std::optional<std::vector<at::Tensor>> &inputs,
+         std::shared_ptr<Operation> operation);
+    ~Work() override;
+    bool isCompleted() override;
+    bool isSuccess() const override;
+    std::exception_ptr exception() const override;
+    int sourceRank() const override;
+    std::vector<at::Tensor> result() override;
+    void synchronize() override;
+    bool wait(std::chrono::milliseconds timeout) override;
+    void abort() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+    uint64_t getSequencenumber() const override;
+
+  private:
+    std::shared_ptr<Operation> operation_;
+};
+
+} // namespace rondo_torch
