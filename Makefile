@@ -50,7 +50,7 @@ JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/d
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
-MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c))
+MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c))
 MULTIRANK   := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(MULTIRANK_SOURCES)))
 FUZZERS     ?= xml language verify tuning environment frame handshake $(if $(HAS_JANSSON),trace)
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
@@ -63,7 +63,7 @@ KERNEL_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
-ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(BUILD)/test/injection
 
 .PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
@@ -73,7 +73,7 @@ MPI_PEERS := $(foreach m,$(MPIS),$(BUILD)/rondo-peer-mpi-$(firstword $(subst :, 
 # The command needs jansson: asked for by name it fails at once without, and `make` builds the rest.
 tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPIS),$(BUILD)/rondo-peer-mpi.so $(MPI_PEERS))
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK) $(BUILD)/test/injection $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
+tests: $(UNIT_TESTS) $(MULTIRANK) $(BUILD)/test/injection $(BUILD)/test/test_cuda_wrappers $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
 need-jansson:
 	@echo "rondo: the command needs jansson.h. $(NEED_JANSSON)." >&2; exit 1
@@ -162,13 +162,18 @@ $(MULTIRANK): $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
 
-# Between the library and libc stand wrappers that can make a call fail.
+# Between the library and libc, and between it and CUDA's runtime, stand wrappers that can make a call fail.
 paren := (
-INJECTED := $(patsubst X$(paren)%,%,$(shell grep -o 'X.[a-z][a-z_0-9]*' test/injection/functions.h 2>/dev/null))
+INJECTED := $(patsubst X$(paren)%,%,$(shell grep -oh 'X.[a-z_][A-Za-z_0-9]*' test/injection/functions.h $(if $(HAS_CUDA),test/injection/cuda_functions.h) 2>/dev/null))
 INJECTION_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/injection/*.c))
-$(BUILD)/test/injection: $(INJECTION_OBJECTS) $(BUILD)/librondo.a test/injection/functions.h
+$(BUILD)/test/injection: $(INJECTION_OBJECTS) $(BUILD)/librondo.a test/injection/functions.h test/injection/cuda_functions.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $(INJECTED:%=-Wl,--wrap=%) $(INJECTION_OBJECTS) $(BUILD)/librondo.a -o $@ $(LDLIBS)
+
+# The wrappers of CUDA's functions, before functions of the test.
+$(BUILD)/test/test_cuda_wrappers: $(patsubst %,$(BUILD)/obj/test/injection/%.o,unit/test_cuda_wrappers inject cuda_wrappers)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
 
 $(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
@@ -283,5 +288,6 @@ include make/docs.mk
 include make/check.mk
 include make/results.mk
 include make/rivals.mk
+include python/python.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*/*.d)

@@ -6,6 +6,8 @@ Build
   make tool            the rondo command
   make examples        the examples
   make nccl            the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2
+  make nccl-header     the pinned header of NCCL, from PyPI into $(BUILD)/nccl-pinned/
+  make nccl-pinned     the drop-in against that header, and the test of its symbols
   make mpi             the drop-ins for MPI programs, $(BUILD)/mpi/librondo-mpi-*.so (MPICC="mpicc1 mpicc2": for those MPIs)
   make tests           the tests' programs
   make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, NCCL=0, MPI=0, JANSSON=0 leave it out
@@ -26,6 +28,8 @@ Tests
   make fuzz-merge      takes the smallest of what fuzz has found into the repository
   make failure-injection   one call fails on one rank, for every call (OPTIONS="--part life")
   make mpi-test        MPI programs with the drop-in, beside plain MPI (MPI_STEPS=300 MPI_RANKS=2,3,5)
+  make torch-test      the PyTorch backend and the Python package, with PyTorch from PyPI in a virtual environment of the build folder
+  make torch-suite     PyTorch's own tests with the backend, beside gloo (RANKS=3 NAMES="test_all_reduce_sum")
   make test-rdma       the rdma transport, in a virtual machine with SoftRoCE
   make gpu-test        the tests that need GPUs
 Checks
