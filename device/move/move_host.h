@@ -38,20 +38,25 @@ RONDO_FUNCTION void rondo_move_host(const struct rondo_slice_op *slice_op, int p
             remotes[remote_count++] = packed;
         }
     }
-    const struct rondo_reduction reduction = {.dst = remote_count > 0 ? remotes : (void *const *) &local,
-                                              .src = sources,
-                                              .destinations = remote_count > 0 ? remote_count : 1,
-                                              .sources = slice_op->sources,
-                                              .count = slice_op->count,
-                                              .type = (rondo_datatype_t) slice_op->type,
-                                              .op = (rondo_op_t) slice_op->op,
-                                              .user = slice_op->user,
-                                              .average = (int) slice_op->average,
-                                              .streaming = slice_op->streaming};
-    if (remote_count > 0)
-        rondo_reduce_out(&reduction, local, past);
-    else if (local != NULL && !(slice_op->sources == 1 && sources[0] == local && slice_op->average == 0))
-        rondo_reduce_elements(&reduction);
+    const int copies = slice_op->sources == 1 && slice_op->average == 0;
+    if (copies && remote_count > 0) {
+        rondo_copy_out(remotes, remote_count, local, sources[0], slice_op->count * slice_op->element_bytes, past);
+    } else if (remote_count > 0 || (local != NULL && !(copies && sources[0] == local))) {
+        const struct rondo_reduction reduction = {.dst = remote_count > 0 ? remotes : (void *const *) &local,
+                                                  .src = sources,
+                                                  .destinations = remote_count > 0 ? remote_count : 1,
+                                                  .sources = slice_op->sources,
+                                                  .count = slice_op->count,
+                                                  .type = (rondo_datatype_t) slice_op->type,
+                                                  .op = (rondo_op_t) slice_op->op,
+                                                  .user = slice_op->user,
+                                                  .average = (int) slice_op->average,
+                                                  .streaming = slice_op->streaming};
+        if (remote_count > 0)
+            rondo_reduce_out(&reduction, local, past);
+        else
+            rondo_reduce_elements(&reduction);
+    }
     for (int i = 0; packed != NULL && i < slice_op->remotes; i++)
         if (slice_op->ll_remotes >> i & 1)
             rondo_ll_store((uint64_t *) (void *) slice_op->remote[i], packed, padded, slice_op->remote_flags[i]);

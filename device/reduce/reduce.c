@@ -327,37 +327,46 @@ void rondo_reduce_elements(const struct rondo_reduction *reduction)
     reduce_job(reduction, kernels);
 }
 
+enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
+
+void rondo_copy_out(void *const *dst, int destinations, void *local, const void *src, size_t bytes, int past)
+{
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
+    for (size_t offset = 0, n; offset < bytes; offset += n) {
+        const char *from = (const char *) src + offset;
+        n = bytes - offset < OUT_BLOCK ? bytes - offset : OUT_BLOCK;
+        if (local != NULL && local != src)
+            from = memcpy((char *) local + offset, from, n);
+        for (int d = 0; d < destinations; d++)
+            copy(kernels, (char *) dst[d] + offset, from, n, past);
+    }
+    if (past)
+        kernels->fence();
+}
+
 void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int past)
 {
-    enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
     _Alignas(LINE) char scratch[OUT_BLOCK];
     const void *from[RONDO_REDUCE_SOURCES_MAX];
     const size_t size = size_of(reduction), count = reduction->count;
     const size_t block_count = count * size <= OUT_BLOCK ? count : OUT_BLOCK / size; /* a division is slow */
-    const int sources = reduction->sources, computes = sources > 1 || reduction->average > 0;
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
     for (size_t offset = 0; offset < count; offset += block_count) {
-        size_t n = count - offset < block_count ? count - offset : block_count, bytes = n * size;
+        size_t n = count - offset < block_count ? count - offset : block_count;
         void *target = local != NULL ? (char *) local + offset * size : scratch;
-        for (int s = 0; s < sources; s++)
+        for (int s = 0; s < reduction->sources; s++)
             from[s] = (const char *) reduction->src[s] + offset * size;
-        const void *result = target;
-        if (computes)
-            rondo_reduce_elements(&(struct rondo_reduction){.dst = &target,
-                                                            .src = from,
-                                                            .destinations = 1,
-                                                            .sources = sources,
-                                                            .count = n,
-                                                            .type = reduction->type,
-                                                            .op = reduction->op,
-                                                            .user = reduction->user,
-                                                            .average = reduction->average});
-        else if (local == NULL)
-            result = from[0];
-        else if (target != from[0])
-            memcpy(target, from[0], bytes);
+        rondo_reduce_elements(&(struct rondo_reduction){.dst = &target,
+                                                        .src = from,
+                                                        .destinations = 1,
+                                                        .sources = reduction->sources,
+                                                        .count = n,
+                                                        .type = reduction->type,
+                                                        .op = reduction->op,
+                                                        .user = reduction->user,
+                                                        .average = reduction->average});
         for (int r = 0; r < reduction->destinations; r++)
-            copy(kernels, (char *) reduction->dst[r] + offset * size, result, bytes, past);
+            copy(kernels, (char *) reduction->dst[r] + offset * size, target, n * size, past);
     }
     if (past)
         kernels->fence();

@@ -46,6 +46,9 @@ void rondo_reduce_elements(const struct rondo_reduction *reduction);
  */
 void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int past);
 
+/* The same with one source of so many bytes, which is copied. local may be src. */
+void rondo_copy_out(void *const *dst, int destinations, void *local, const void *src, size_t bytes, int past);
+
 /* To float and back, for the types that are reduced in it (16- and 8-bit floats); rounded as rondo_reduce_elements rounds.
  * Floats are copied. */
 void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type);

@@ -68,7 +68,7 @@ int rondo_group_notes(struct rondo_comm *comm, const struct rondo_known_call *kn
         return 0;
     const int i = group->called++;
     group->calls[i] = *known->call;
-    group->known[i] = (struct rondo_known_call){known->lane, &group->calls[i], known->reachable};
+    group->known[i] = (struct rondo_known_call){known->place, &group->calls[i], known->reachable};
     return 1;
 }
 
@@ -173,7 +173,7 @@ static void close_group(struct rondo_comm *comm, struct rondo_group *group)
                 continue;
             struct rondo_call *call = &group->calls[group->called];
             *call = *known->call;
-            group->known[group->called++] = (struct rondo_known_call){known->lane, call, known->reachable};
+            group->known[group->called++] = (struct rondo_known_call){known->place, call, known->reachable};
         }
     open->first = open->last = NULL;
     open->called = 0;

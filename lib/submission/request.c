@@ -45,6 +45,8 @@ static int is_p2p(const struct rondo_call *call)
  * own counts cannot tell. The call's arguments are right, and its arrays not yet resolved. */
 static int moves_nothing(const struct rondo_comm *comm, const struct rondo_call *call)
 {
+    if (call->count != 0 && call->receive_counts == NULL) /* most calls, told without their collective's row */
+        return 0;
     switch (rondo_collective_of(call->kind)->agreement) {
     case RONDO_AGREE_COUNT:
         return call->count == 0;
@@ -425,10 +427,11 @@ rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct
  */
 static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
 {
-    struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
+    if (comm->compression.rate != 0 || comm->runtime->device->kind->run_inline == NULL)
+        return 0;
+    struct rondo_known_call known = {.place = rondo_request_cache_place(usual_lane(comm, call), call), .call = call};
     struct rondo_submission submission = {.calls = &known, .count = 1, .waits = 1};
-    if (comm->compression.rate != 0 || comm->runtime->device->kind->run_inline == NULL ||
-        !rondo_request_cache_is_likely(known.lane, call))
+    if (known.place == NULL)
         return 0;
     known.reachable = rondo_request_cache_reachable(comm, call);
     if (rondo_group_is_open(comm)) /* only a message: nothing that its request depends on can change before the group ends */

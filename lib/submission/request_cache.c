@@ -42,17 +42,16 @@ static int is_in_place_alike(const struct rondo_call *one, const struct rondo_ca
 static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
 {
     const struct rondo_call *own = &request->call;
+    const int same_buffers = has_buffers(request, call);
     /* In this order: lib/submission/arguments.c, is_known. */
     if (own->type != call->type || own->op != call->op || own->kind != call->kind || own->root != call->root ||
-        own->rate != call->rate || own->program != call->program || !is_in_place_alike(own, call) ||
+        own->rate != call->rate || own->program != call->program || !(same_buffers || is_in_place_alike(own, call)) ||
         !has_sizes(request, call) ||
         request->programs != __atomic_load_n(&request->comm->programs->registered, __ATOMIC_RELAXED) ||
         request->reachable != reachable)
         return 0;
-    if (has_buffers(request, call))
-        return 1;
     /* With other buffers, a reduce-scatter's result may be a block of its input or not, which the binding depends on. */
-    return own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    return same_buffers || own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
 }
 
 /* The call's place in the lane's cache: a hash of what calls differ in most, the same of a resolved call. Written under the
@@ -73,21 +72,22 @@ static void set_place(struct rondo_request **place, struct rondo_request *reques
     __atomic_store_n(place, request, __ATOMIC_RELAXED);
 }
 
-int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call)
+struct rondo_request *const *rondo_request_cache_place(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
+    struct rondo_request **place = lane != NULL ? place_of(lane, call) : NULL;
+    return place != NULL && __atomic_load_n(place, __ATOMIC_RELAXED) != NULL ? place : NULL;
 }
 
 /* The cached request that fits the call once it has the call's buffers; NULL: none. Queue lock held. */
-static struct rondo_request *find_alike(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
+static struct rondo_request *find_alike(const struct rondo_known_call *known)
 {
-    struct rondo_request *request = *place_of(lane, call);
-    return request != NULL && is_alike(request, call, reachable) ? request : NULL;
+    struct rondo_request *request = *known->place;
+    return request != NULL && is_alike(request, known->call, known->reachable) ? request : NULL;
 }
 
 struct rondo_request *rondo_request_cache_find(const struct rondo_known_call *call)
 {
-    struct rondo_request *request = find_alike(call->lane, call->call, call->reachable);
+    struct rondo_request *request = find_alike(call);
     if (request != NULL && !has_buffers(request, call->call))
         rondo_operation_move(request, call->call->send, call->call->recv);
     return request;
@@ -101,12 +101,13 @@ void rondo_request_cache_remove(struct rondo_request *request)
 
 struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    if (!rondo_request_cache_is_likely(lane, call))
+    struct rondo_known_call known = {.place = rondo_request_cache_place(lane, call), .call = call};
+    if (known.place == NULL)
         return NULL;
     struct rondo_queue *queue = lane->comm->runtime->queue;
-    const int reachable = rondo_request_cache_reachable(lane->comm, call);
+    known.reachable = rondo_request_cache_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
-    struct rondo_request *request = find_alike(lane, call, reachable);
+    struct rondo_request *request = find_alike(&known);
     if (request != NULL)
         rondo_request_cache_remove(request);
     pthread_mutex_unlock(&queue->lock);

@@ -13,16 +13,16 @@
 
 struct rondo_request;
 
-/* A call with checked arguments whose request may be in its lane's cache. reachable: what rondo_request_cache_reachable
- * returned for it. */
+/* A call with checked arguments whose request may be in its lane's cache. place: of rondo_request_cache_place; reachable: what
+ * rondo_request_cache_reachable returned for it. */
 struct rondo_known_call {
-    struct rondo_host_lane *lane;
+    struct rondo_request *const *place;
     const struct rondo_call *call;
     int reachable;
 };
 
-/* Whether the lane's cache has an entry in the call's place: a hint that needs no lock. lane NULL: 0. */
-int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
+/* The call's place in the lane's cache; NULL: lane is NULL, or the place is empty, a hint that needs no lock. */
+struct rondo_request *const *rondo_request_cache_place(struct rondo_host_lane *lane, const struct rondo_call *call);
 
 /* Whether peers can access the call's buffers where they lie, as a request without windows of its own sees it. Not under the
  * queue lock, because it may take the runtime lock. */

@@ -523,8 +523,8 @@ static void test_reduce_large(void **state)
 
 /* ---- to other cores ---- */
 
-/* local: whether there is a local destination. */
-static void check_out(const struct data *data, int local, int remotes, int past)
+/* local: whether there is a local destination; copies: by rondo_copy_out. */
+static void check_out(const struct data *data, int local, int remotes, int past, int copies)
 {
     const size_t size = sizes[data->type], bytes = data->count * size;
     char *memory[MAX_DESTINATIONS];
@@ -536,15 +536,18 @@ static void check_out(const struct data *data, int local, int remotes, int past)
         memset(memory[d], 0xa5, offset + bytes + CANARY);
         dst[d] = memory[d] + offset;
     }
-    rondo_reduce_out(&(struct rondo_reduction){.dst = dst + 1,
-                                               .src = (const void *const *) data->src,
-                                               .destinations = remotes,
-                                               .sources = data->sources,
-                                               .count = data->count,
-                                               .type = data->type,
-                                               .op = data->op,
-                                               .average = data->average},
-                     local ? dst[0] : NULL, past);
+    if (copies)
+        rondo_copy_out(dst + 1, remotes, local ? dst[0] : NULL, data->src[0], bytes, past);
+    else
+        rondo_reduce_out(&(struct rondo_reduction){.dst = dst + 1,
+                                                   .src = (const void *const *) data->src,
+                                                   .destinations = remotes,
+                                                   .sources = data->sources,
+                                                   .count = data->count,
+                                                   .type = data->type,
+                                                   .op = data->op,
+                                                   .average = data->average},
+                         local ? dst[0] : NULL, past);
     for (int d = 0; d <= remotes; d++) {
         const char *result = dst[d];
         for (const char *c = memory[d]; c < result; c++)
@@ -574,7 +577,8 @@ static void test_reduce_out(void **state)
                     make_data(&data);
                     for (int remotes = 1; remotes < MAX_DESTINATIONS; remotes++)
                         for (int past = 0; past <= 1; past++)
-                            check_out(&data, (int) random_below(2), remotes, past);
+                            for (int copies = 0; copies <= (sources == 1); copies++)
+                                check_out(&data, (int) random_below(2), remotes, past, copies);
                     free_data(&data);
                 }
     rondo_reduce_force(NULL);
@@ -654,7 +658,7 @@ static void *look(void *unused)
     return unused;
 }
 
-/* Fails every time without the fence in rondo_reduce_out. */
+/* Fails every time without the fence in rondo_reduce_out or in rondo_copy_out. */
 static void test_shows_whole(void **state)
 {
     (void) state;
@@ -668,13 +672,16 @@ static void test_shows_whole(void **state)
             data[w] = i;
         while (i - __atomic_load_n(&shown.head, __ATOMIC_ACQUIRE) >= SHOWN_SLOTS)
             continue;
-        rondo_reduce_out(&(struct rondo_reduction){.dst = &remote,
-                                                   .src = &source,
-                                                   .destinations = 1,
-                                                   .sources = 1,
-                                                   .count = SHOWN_BYTES / 8,
-                                                   .type = RONDO_UINT64},
-                         NULL, 1);
+        if (i % 2 == 0)
+            rondo_copy_out(&remote, 1, NULL, source, SHOWN_BYTES, 1);
+        else
+            rondo_reduce_out(&(struct rondo_reduction){.dst = &remote,
+                                                       .src = &source,
+                                                       .destinations = 1,
+                                                       .sources = 1,
+                                                       .count = SHOWN_BYTES / 8,
+                                                       .type = RONDO_UINT64},
+                             NULL, 1);
         __atomic_store_n(&shown.tail, i + 1, __ATOMIC_RELEASE);
     }
     pthread_join(thread, NULL);
