@@ -331,6 +331,7 @@ RONDO_API rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program
  * @ranks    All ranks of comm, with equal program, count, type and op.
  * @source   GC3 section 7.4, Custom Collectives; MPI-4.1 section 6.13, Persistent Collective Operations.
  */
+/**@{*/
 RONDO_API rondo_result_t rondo_program_run(const char *program, const void *send, void *recv, size_t count,
                                            rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iprogram_run(const char *program, const void *send, void *recv, size_t count,
@@ -340,6 +341,7 @@ RONDO_API rondo_result_t rondo_program_run_init(const char *program, const void 
                                                 const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_program_run_on_stream(const char *program, const void *send, void *recv, size_t count,
                                                      rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm, void *stream);
+/**@}*/
 
 /**
  * Reads a program in MSCCL's XML.
