@@ -16,6 +16,7 @@
 #include "device/engine/run.h"
 #include "device/engine/single_copy.h"
 #include "device/engine/slices.h"
+#include "device/engine/tiny_moves.h"
 #include "device/engine/use.h"
 #include "device/engine/waits.h"
 #include "device/engine/workers.h"
@@ -149,7 +150,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }
-        if (!rondo_take_references(run, instruction, measured, stretch) || !rondo_move(run, instruction, measured, stretch))
+        if (!rondo_move_tiny(run, instruction, measured, stretch) &&
+            (!rondo_take_references(run, instruction, measured, stretch) || !rondo_move(run, instruction, measured, stretch)))
             return 0;
         run->slice++;
         rondo_publish(run); /* publishes the previous primitive if this one moved nothing */

@@ -116,6 +116,14 @@ static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_
     return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX;
 }
 
+/* The largest reduce whose root takes from every rank itself. Where each rank has a core of one host, a ring's ranks all work
+ * at a time, and from one tiny slot on that pays. */
+static size_t linear_reduce_limit(const struct rondo_comm *comm)
+{
+    const int side_by_side = comm->same_host && comm->hosts_only && comm->size > 2 && !comm->runtime->oversubscribed;
+    return side_by_side ? RONDO_TINY_BYTES_MAX : one_shot_limit(comm->size);
+}
+
 /* Ranks up to which each may have connectors to all others in both directions, which one block uses. */
 #define ALL_PEERS_MAX ((RONDO_PROGRAM_ENDS_MAX + 1) / 2)
 
@@ -161,7 +169,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
                : use_direct                          ? "direct"
                                                      : around;
     case RONDO_KIND_REDUCE:
-        return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
+        return bytes <= linear_reduce_limit(comm) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
         return use_direct && call->send != RONDO_IN_PLACE ? "direct"
                : apart && comm->size > RONDO_REDUCE_SOURCES_MAX && comm->topology.nodes + comm->topology.locals <= ALL_PEERS_MAX

@@ -116,6 +116,18 @@ static void test_multicast(void **state)
     assert_string_equal(choose_for(RONDO_KIND_SCATTER, four, 65).algorithm->name, "linear"); /* a part has lines of its own */
 }
 
+/* A root takes tiny messages from every rank itself; ranks with a core each pass larger ones on. */
+static void test_reduce(void **state)
+{
+    (void) state;
+    const struct members two = {2, 0, 1, 0, 0}, eight = {8, 0, 1, 0, 0}, crowded = {8, 1, 1, 0, 0}, apart = {8, 0, 0, 0, 0};
+    assert_string_equal(choose_for(RONDO_KIND_REDUCE, eight, 256).algorithm->name, "linear");
+    assert_string_equal(choose_for(RONDO_KIND_REDUCE, eight, 257).algorithm->name, "ring");
+    assert_string_equal(choose_for(RONDO_KIND_REDUCE, two, 257).algorithm->name, "linear");
+    assert_string_equal(choose_for(RONDO_KIND_REDUCE, crowded, 257).algorithm->name, "linear");
+    assert_string_equal(choose_for(RONDO_KIND_REDUCE, apart, 257).algorithm->name, "linear");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_one_shot_elsewhere),
         cmocka_unit_test(test_multicast),
+        cmocka_unit_test(test_reduce),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
