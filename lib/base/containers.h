@@ -1,6 +1,6 @@
 /*
- * An array that grows and a map from 64-bit keys to 32-bit values, for the compiler of programs and the readers of files.
- * Neither locks: an object belongs to one thread at a time.
+ * An array that grows, a map from 64-bit keys to 32-bit values, for the compiler of programs and the readers of files, and the
+ * library's hash. Nothing locks: an object belongs to one thread at a time.
  */
 #ifndef RONDO_LIB_BASE_CONTAINERS_H
 #define RONDO_LIB_BASE_CONTAINERS_H
@@ -31,5 +31,22 @@ struct rondo_map {
 uint32_t *rondo_map_at(struct rondo_map *map, uint64_t key);
 /* Frees the memory and makes the map empty. */
 void rondo_map_release(struct rondo_map *map);
+
+/* Adds to a hash, which begins as RONDO_HASH_BASIS: FNV-1a. It tells apart what differs by mistake, not what an adversary
+ * chooses. */
+#define RONDO_HASH_BASIS ((uint64_t) 14695981039346656037u)
+#define RONDO_HASH_PRIME ((uint64_t) 1099511628211u)
+static inline uint64_t rondo_hash(uint64_t hash, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const unsigned char *) data)[i]) * RONDO_HASH_PRIME;
+    return hash;
+}
+
+/* The same with one step for eight bytes. */
+static inline uint64_t rondo_hash_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * RONDO_HASH_PRIME;
+}
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "lib/communicator/comm.h"
 #include "lib/connection/mailbox.h"
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 #include "lib/submission/request.h"
 
@@ -13,15 +14,11 @@
 
 #define MADE_HERE     ((uint64_t) 1 << 63) /* tells these ids from those of rondo_comm_split */
 #define RENDEZVOUS    ((uint64_t) 1 << 62) /* tells a rendezvous from the communicator that it is for */
-#define BASIS         14695981039346656037u
 #define MESSAGE_BYTES 1024
 
-/* FNV-1a of eight more bytes. */
 static uint64_t hash(uint64_t value, uint64_t more)
 {
-    for (int byte = 0; byte < 8; byte++)
-        value = (value ^ (more >> 8 * byte & 255)) * 1099511628211u;
-    return value;
+    return rondo_hash(value, &more, sizeof(more));
 }
 
 /* Sets *before to the number of communicators that have been made of comm for the list with this hash, and counts one more. */
@@ -51,7 +48,7 @@ static rondo_result_t count(struct rondo_comm *comm, uint64_t list, uint64_t *be
 static rondo_result_t derive_id(struct rondo_comm *comm, const struct rondo_alone *alone, uint64_t *id,
                                 struct rondo_membership *membership)
 {
-    uint64_t list = hash(hash(BASIS, comm->id), (uint64_t) alone->tag);
+    uint64_t list = hash(hash(RONDO_HASH_BASIS, comm->id), (uint64_t) alone->tag);
     membership->key = list | 1;
     membership->parent = comm->id;
     for (int i = 0; i < alone->size; i++)

@@ -5,6 +5,7 @@
 #include "lib/connection/connect.h"
 
 #include "device/engine/use.h"
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 
 #include <stdio.h>
@@ -157,10 +158,7 @@ void rondo_connect_destroy(struct rondo_runtime *runtime)
 
 static struct half **bucket_of(struct rondo_connect_table *table, const struct rondo_connector_key *key)
 {
-    const unsigned char *bytes = (const unsigned char *) key;
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < sizeof(*key); i++)
-        hash = (hash ^ bytes[i]) * 1099511628211u;
+    const uint64_t hash = rondo_hash(RONDO_HASH_BASIS, key, sizeof(*key));
     return &table->buckets[(hash ^ hash >> 32) % BUCKETS];
 }
 

@@ -163,13 +163,9 @@ static void one_row(struct reader *r, struct rondo_tuning *tuning)
     tuning->rows[tuning->count++] = row;
 }
 
-/* The table's fingerprint (FNV-1a of its rows). */
-static uint64_t hash(const struct rondo_tuning *tuning)
+static uint64_t fingerprint(const struct rondo_tuning *tuning)
 {
-    uint64_t value = 14695981039346656037u;
-    const unsigned char *bytes = (const unsigned char *) tuning->rows;
-    for (size_t i = 0; i < tuning->count * sizeof(*tuning->rows); i++)
-        value = (value ^ bytes[i]) * 1099511628211u;
+    const uint64_t value = rondo_hash(RONDO_HASH_BASIS, tuning->rows, tuning->count * sizeof(*tuning->rows));
     return value == 0 ? 1 : value;
 }
 
@@ -194,7 +190,7 @@ rondo_result_t rondo_tuning_parse(const char *text_, size_t bytes, const char *p
         rondo_tuning_free(tuning);
         return r.result;
     }
-    tuning->fingerprint = hash(tuning);
+    tuning->fingerprint = fingerprint(tuning);
     *result = tuning;
     return RONDO_SUCCESS;
 }

@@ -2,6 +2,7 @@
  * (lib/submission/arguments.h). Relies on transport/memory/cuda_memory.h to look at the memory behind a buffer. */
 #include "lib/submission/arguments.h"
 
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 #include "lib/call/elements.h"
 #include "lib/call/user_operators.h"
@@ -375,8 +376,8 @@ void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call
     if (collective->agreement == RONDO_AGREE_COUNT)
         signature->count = call->count;
     if (collective->agreement == RONDO_AGREE_COUNTS) {
-        signature->count = 1469598103934665603u; /* FNV-1a's basis and prime */
+        signature->count = RONDO_HASH_BASIS;
         for (int i = 0; i < comm->size; i++)
-            signature->count = (signature->count ^ call->receive_counts[i]) * 1099511628211u;
+            signature->count = rondo_hash_word(signature->count, call->receive_counts[i]);
     }
 }

@@ -2,19 +2,12 @@
 #include "transport/memory/cuda_memory.h"
 
 #include "transport/memory/cuda_driver.h"
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static uint64_t digest(const unsigned char uuid[16])
-{
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (int i = 0; i < 16; i++)
-        hash = (hash ^ uuid[i]) * 1099511628211u;
-    return hash;
-}
 
 static int uuid_of(int device_index, CUdevice *device, unsigned char uuid[16])
 {
@@ -31,7 +24,7 @@ static void add(struct rondo_gpu_identity *identity, const unsigned char uuid[16
     if (identity->reached == RONDO_GPUS_NAMED)
         return;
     identity->linked |= (uint32_t) (linked != 0) << identity->reached;
-    identity->reaches[identity->reached++] = digest(uuid);
+    identity->reaches[identity->reached++] = rondo_hash(RONDO_HASH_BASIS, uuid, 16);
 }
 
 /* ---- GPUs that this process does not see ---- */
@@ -167,7 +160,7 @@ void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity)
 /* Which of those that it reaches it is; -1: none. */
 static int place_of(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
 {
-    uint64_t wanted = digest(theirs->uuid);
+    uint64_t wanted = rondo_hash(RONDO_HASH_BASIS, theirs->uuid, 16);
     for (uint32_t i = 0; i < mine->reached && i < RONDO_GPUS_NAMED; i++)
         if (mine->reaches[i] == wanted)
             return (int) i;
