@@ -6,9 +6,11 @@
 #include "transport/memory/descriptor_passing.h"
 #include "transport/memory/segment.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 enum { MEMBERS = 3 };
@@ -40,6 +42,18 @@ static void end(struct job *job)
     for (int i = 0; i < job->count; i++)
         rondo_segments_destroy(job->segments[i]);
     in_parallel(job->ranks, job->count, rank_close);
+}
+
+static int interruptions; /* of recvmsg that are still to come; atomic */
+
+/* In the place of libc's: interrupted by a signal as often as a test wants. */
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+    if (__atomic_load_n(&interruptions, __ATOMIC_RELAXED) > 0 && __atomic_sub_fetch(&interruptions, 1, __ATOMIC_RELAXED) >= 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(SYS_recvmsg, fd, message, flags);
 }
 
 /* 1 if the page is mapped. */
@@ -84,6 +98,26 @@ static void test_same_process(void **state)
         assert_true(is_mapped(base));
         rondo_segment_release(job.segments[1], first);
     }
+    assert_false(is_mapped(base));
+    end(&job);
+}
+
+/* A receiver that a signal interrupts receives then: what its process has counted for it is not lost. */
+static void test_interrupted_receiver(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made, *imported;
+    struct rondo_segment_handle handle;
+    begin(&job, 2);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
+    rondo_segment_export(made, &handle);
+    __atomic_store_n(&interruptions, 3, __ATOMIC_RELAXED);
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
+    assert_int_equal(__atomic_load_n(&interruptions, __ATOMIC_RELAXED), 0);
+    char *base = made->base;
+    rondo_segment_release(job.segments[0], made);
+    rondo_segment_release(job.segments[1], imported);
     assert_false(is_mapped(base));
     end(&job);
 }
@@ -393,8 +427,9 @@ int main(int count, char **arguments)
     if (count == 3)
         return be_child(arguments[1], arguments[2]);
     const struct CMUnitTest tests[] = {
-        TEST(test_same_process), TEST(test_outlives_maker), TEST(test_wrong_handles),     TEST(test_two_processes),
-        TEST(test_intruders),    TEST(test_many_threads),   TEST(test_descriptor_offers), TEST(test_host_id),
+        TEST(test_same_process),  TEST(test_interrupted_receiver), TEST(test_outlives_maker),
+        TEST(test_wrong_handles), TEST(test_two_processes),        TEST(test_intruders),
+        TEST(test_many_threads),  TEST(test_descriptor_offers),    TEST(test_host_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

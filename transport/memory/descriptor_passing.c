@@ -275,7 +275,9 @@ static int receive_answer(int client, struct answer *answer, int *fd)
     struct iovec part = {answer, sizeof(*answer)};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
-    ssize_t got = recvmsg(client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got;
+    while ((got = recvmsg(client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
     struct cmsghdr *header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(int)))
