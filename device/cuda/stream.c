@@ -202,14 +202,22 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
 
 int rondo_cuda_is_captured(struct rondo_device *device, void *stream)
 {
+    const int own = rondo_cuda_of(device)->index;
+    int gpu = own;
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    struct rondo_cuda_caller caller = rondo_cuda_begin(rondo_cuda_of(device)->index);
+    struct rondo_cuda_caller caller = rondo_cuda_begin(own);
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t) stream, &status);
-    rondo_cuda_end(caller, rondo_cuda_of(device)->index);
+#if CUDART_VERSION >= 12080
+    if (error == cudaSuccess && cudaStreamGetDevice((cudaStream_t) stream, &gpu) != cudaSuccess)
+        gpu = own; /* a driver older than that */
+#endif
+    rondo_cuda_end(caller, own);
     if (error != cudaSuccess) {
         rondo_cuda_report(error, "looking at a stream");
         return -1;
     }
+    if (gpu != own)
+        return -1;
     return status == cudaStreamCaptureStatusActive;
 }
 

@@ -355,6 +355,15 @@ static void buffers(struct rank *me)
     if (gpus > 1) {
         CUDA(cudaSetDevice((gpu + 1) % gpus));
         CUDA(cudaMalloc((void **) &elsewhere, BYTES));
+#if CUDART_VERSION >= 12080
+        cudaStream_t foreign = NULL;
+        CUDA(cudaStreamCreateWithFlags(&foreign, cudaStreamNonBlocking));
+        CUDA(cudaSetDevice(gpu));
+        EXPECT(RONDO_ERR_ARGUMENT, "not a stream of this runtime's GPU",
+               rondo_allreduce_on_stream(recv, recv, 1, RONDO_DOUBLE, RONDO_SUM, me->world, foreign));
+        EXPECT(RONDO_ERR_ARGUMENT, "not a stream of this runtime's GPU", rondo_barrier_on_stream(me->world, foreign));
+        CUDA(cudaStreamDestroy(foreign));
+#endif
         CUDA(cudaSetDevice(gpu));
         EXPECT(RONDO_ERR_BUFFER, "memory of GPU", rondo_allreduce(recv, elsewhere, 1, RONDO_DOUBLE, RONDO_SUM, me->world));
         CUDA(cudaFree(elsewhere));
