@@ -14,14 +14,14 @@
  * - A buffer belongs to the operation from its start to its completion: a send buffer must not change, and a receive buffer
  *   must be neither read nor changed.
  * - A call that fails its argument checks sends nothing to other ranks.
- * - A handle (rondo_t, rondo_comm_t, rondo_request_t) is a number that the library checks, and not an address. In place of a
- *   handle of the right kind, NULL, any other pointer, a handle of another kind and a freed runtime's or communicator's are
- *   RONDO_ERR_ARGUMENT, a freed request's RONDO_ERR_STATE, and the message names the function.
+ * - A handle (rondo_t, rondo_comm_t, rondo_request_t, rondo_program_t) is a number that the library checks, and not an address.
+ *   In place of a handle of the right kind, NULL, any other pointer, a handle of another kind and a freed runtime's,
+ *   communicator's or program's are RONDO_ERR_ARGUMENT, a freed request's RONDO_ERR_STATE, and the message names the function.
  *
  * @par Forked processes
- * In a process that was forked while its parent had a runtime, rondo_init(), rondo_get_unique_id() and every function that
- * takes a handle return RONDO_ERR_STATE, and do nothing else: threads, connections and memory of the runtime are the parent's.
- * The child's end does not disturb the parent, and the parent's death is noticed by the other ranks while the child lives: fork
+ * In a process that was forked while its parent had a runtime, every function that takes a handle, or makes or frees one or an
+ * operator, is RONDO_ERR_STATE and does nothing else: threads, connections and memory of the runtime are the parent's. The
+ * child's end does not disturb the parent, and the parent's death is noticed by the other ranks while the child lives: fork
  * closes the library's sockets in the child (not in one that vfork, posix_spawn or clone makes, until it executes). A program
  * that the child executes (exec) may call any function, and so may a child of a process that had no runtime at the fork.
  *

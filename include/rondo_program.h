@@ -23,7 +23,7 @@
  *
  * @par Conventions of programs
  * - Errors are sticky: the first wrong call's error and message are kept, the calls after it do nothing, and
- *   rondo_program_check() returns the error.
+ *   rondo_program_check() returns the error. A call with a handle of no program does nothing, and sets rondo_last_error().
  * - A program is used by one thread at a time. Functions of different programs may run at the same time.
  * - Otherwise the conventions are those of rondo.h.
  */

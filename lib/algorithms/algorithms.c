@@ -180,6 +180,9 @@ rondo_result_t rondo_program_builtin(const char *name, const char *collective, i
     if (program == NULL || name == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_builtin: %s is NULL", name == NULL ? "algorithm" : "program");
     *program = NULL;
+    rondo_result_t status = rondo_handle_check_process("rondo_program_builtin");
+    if (status != RONDO_SUCCESS)
+        return status;
     const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
     if (algorithm == NULL || algorithm->compose == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
@@ -187,9 +190,12 @@ rondo_result_t rondo_program_builtin(const char *name, const char *collective, i
     if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
     struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
-    rondo_result_t status = algorithm->compose(&shape, program);
-    if (status == RONDO_SUCCESS && (*program)->result != RONDO_SUCCESS) {
-        status = rondo_fail((*program)->result, "%s", (*program)->message);
+    status = algorithm->compose(&shape, program);
+    struct rondo_program_builder *builder;
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_builder_of(*program, "rondo_program_builtin", &builder);
+    if (status == RONDO_SUCCESS && builder->result != RONDO_SUCCESS) {
+        status = rondo_fail(builder->result, "%s", builder->message);
         rondo_program_destroy(*program);
         *program = NULL;
     }

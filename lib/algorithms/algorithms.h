@@ -33,19 +33,19 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
 /*
  * Each stores the program of all ranks for the shape's kind, size, root, channels and ranks of a host; the caller destroys it
  * with rondo_program_destroy. A wrong call of the language is noted in the program (rondo_program_builder_verify tells).
- * RONDO_ERR_UNSUPPORTED: not for this number of ranks; RONDO_ERR_MEMORY; *builder is then NULL or unset.
+ * RONDO_ERR_UNSUPPORTED: not for this number of ranks; RONDO_ERR_MEMORY; *program is then NULL or unset.
  */
-rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, struct rondo_program_builder **builder);
-rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_program_builder **builder);
+rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, rondo_program_t *program);
+rondo_result_t rondo_compose_star(const struct rondo_shape *shape, rondo_program_t *program);
 
 /* Change a ring's compiled plan if shape->protocol compresses: the first encodes what is complete once, the second at every
  * hop. */

@@ -5,14 +5,14 @@
  */
 #include "lib/algorithms/pair_steps.h"
 
-static void keep(struct rondo_program_builder *p, int n)
+static void keep(rondo_program_t p, int n)
 {
     for (int r = 0; r < n; r++)
         rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_chunk_index(r));
 }
 
 /* Every rank sends to every other a message that none stores. */
-static void barrier(struct rondo_program_builder *p, int n)
+static void barrier(rondo_program_t p, int n)
 {
     for (int from = 0; from < n; from++)
         for (int to = 0; to < n; to++)
@@ -20,14 +20,14 @@ static void barrier(struct rondo_program_builder *p, int n)
                 rondo_chunk_copy(rondo_chunk(p, from, IN, 0, 1), to, SCRATCH, rondo_chunk_index(from));
 }
 
-rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size;
     rondo_result_t status =
         rondo_program_builder_create_shaped(result, "allpairs", shape, 1, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     rondo_program_parallelize(p, shape->channels);
     switch (shape->kind) {
     case RONDO_KIND_ALLREDUCE:

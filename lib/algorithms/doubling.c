@@ -6,12 +6,12 @@
 #include "lib/algorithms/builders.h"
 
 /* Sends a rank's chunk to the other's scratch chunk of this step. */
-static rondo_chunk_t send_aside(struct rondo_program_builder *p, int from, int to, size_t place)
+static rondo_chunk_t send_aside(rondo_program_t p, int from, int to, size_t place)
 {
     return rondo_chunk_copy(rondo_chunk(p, from, IN, 0, 1), to, SCRATCH, place);
 }
 
-static void all_reduce(struct rondo_program_builder *p, int n)
+static void all_reduce(rondo_program_t p, int n)
 {
     int power = 1;
     while (2 * power <= n)
@@ -35,7 +35,7 @@ static void all_reduce(struct rondo_program_builder *p, int n)
 }
 
 /* After a step with distance d every rank r has blocks r .. r + 2d - 1, around the end. */
-static void all_gather(struct rondo_program_builder *p, int n)
+static void all_gather(rondo_program_t p, int n)
 {
     for (int r = 0; r < n; r++)
         rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_chunk_index(r));
@@ -51,7 +51,7 @@ static void all_gather(struct rondo_program_builder *p, int n)
     }
 }
 
-static void scan(struct rondo_program_builder *p, int n)
+static void scan(rondo_program_t p, int n)
 {
     size_t place = 0;
     for (int distance = 1; distance < n; distance *= 2, place++) {
@@ -62,7 +62,7 @@ static void scan(struct rondo_program_builder *p, int n)
     }
 }
 
-rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, rondo_program_t *result)
 {
     rondo_result_t status =
         rondo_program_builder_create_shaped(result, "doubling", shape, 1, shape->kind != RONDO_KIND_ALLGATHER);

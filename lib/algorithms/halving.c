@@ -5,7 +5,7 @@
 #include "lib/algorithms/builders.h"
 
 struct halving {
-    struct rondo_program_builder *program;
+    rondo_program_t program;
     int power, rest; /* even ranks below 2 * rest take no part in the exchanges */
 };
 
@@ -44,7 +44,7 @@ static void gather(const struct halving *h, rondo_buffer_t buffer)
         }
 }
 
-rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size, all = shape->kind == RONDO_KIND_ALLREDUCE;
     struct halving h = {NULL, 1, 0};

@@ -91,7 +91,7 @@ static void all_gather(const struct rondo_hosts *h)
             }
 }
 
-rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, rondo_program_t *result)
 {
     struct rondo_hosts h;
     int all = shape->kind == RONDO_KIND_ALLREDUCE;

@@ -6,7 +6,7 @@
 #include "lib/algorithms/builders.h"
 
 struct rondo_hosts {
-    struct rondo_program_builder *program;
+    rondo_program_t program;
     int hosts, group; /* group: ranks of each host */
 };
 
@@ -18,7 +18,7 @@ static inline int rondo_hosts_rank(const struct rondo_hosts *h, int host, int g)
 /* Begins a program with so many chunks a block, as rondo_program_builder_create_shaped, parallelized over the shape's channels.
  * The caller adds the operations and rondo_program_serialize. */
 static inline rondo_result_t rondo_hosts_begin(struct rondo_hosts *h, const struct rondo_shape *shape, const char *name,
-                                               int chunks, int in_place, struct rondo_program_builder **result)
+                                               int chunks, int in_place, rondo_program_t *result)
 {
     h->group = rondo_group_size(shape);
     h->hosts = shape->size / h->group;

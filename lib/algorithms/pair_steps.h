@@ -7,7 +7,7 @@
 
 /* Every rank r sends its chunk for each owner (same: its chunk 0 for all) to chunk r of the owner's scratch. In each step all
  * ranks send to different owners. */
-static inline void rondo_send_to_owners(struct rondo_program_builder *p, int n, int same)
+static inline void rondo_send_to_owners(rondo_program_t p, int n, int same)
 {
     for (int step = 1; step < n; step++)
         for (int r = 0; r < n; r++) {
@@ -18,7 +18,7 @@ static inline void rondo_send_to_owners(struct rondo_program_builder *p, int n, 
 }
 
 /* The owner reduces what it was sent into its own chunk, in the order of ranks. */
-static inline void rondo_reduce_at_owner(struct rondo_program_builder *p, int n, int owner, rondo_chunk_t own)
+static inline void rondo_reduce_at_owner(rondo_program_t p, int n, int owner, rondo_chunk_t own)
 {
     for (int r = 0; r < n; r++)
         if (r != owner)
@@ -26,7 +26,7 @@ static inline void rondo_reduce_at_owner(struct rondo_program_builder *p, int n,
 }
 
 /* Every rank r copies chunk r of its output to all others. */
-static inline void rondo_give_to_all(struct rondo_program_builder *p, int n)
+static inline void rondo_give_to_all(rondo_program_t p, int n)
 {
     for (int step = 1; step < n; step++)
         for (int r = 0; r < n; r++)
@@ -34,7 +34,7 @@ static inline void rondo_give_to_all(struct rondo_program_builder *p, int n)
 }
 
 /* Reduce-scatter with two buffers: every rank owns one chunk. */
-static inline void rondo_reduce_scatter_pairs(struct rondo_program_builder *p, int n)
+static inline void rondo_reduce_scatter_pairs(rondo_program_t p, int n)
 {
     rondo_send_to_owners(p, n, 0);
     for (int r = 0; r < n; r++)

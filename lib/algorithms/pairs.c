@@ -5,13 +5,13 @@
  */
 #include "lib/algorithms/pair_steps.h"
 
-rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
     rondo_result_t status = rondo_program_builder_create_shaped(result, "pairs", shape, 1, 0);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     rondo_program_parallelize(p, shape->channels);
     if (rondo_kind_reduces(shape->kind)) {
         rondo_reduce_scatter_pairs(p, n);

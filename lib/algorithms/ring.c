@@ -7,7 +7,7 @@
 #include "lib/algorithms/builders.h"
 
 /* Reduces chunk r on its way around the ring; returns it complete at rank r. */
-static rondo_chunk_t around(struct rondo_program_builder *p, int n, int r)
+static rondo_chunk_t around(rondo_program_t p, int n, int r)
 {
     rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_chunk_index(r), 1);
     for (int step = 2; step <= n; step++)
@@ -22,13 +22,13 @@ static void give(rondo_chunk_t c, int n, int r, size_t index)
         c = rondo_chunk_copy(c, (r + step) % n, OUT, index);
 }
 
-rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
     rondo_result_t status = rondo_program_builder_create_shaped(result, "ring", shape, all ? n : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     rondo_chunk_t c;
     rondo_program_parallelize(p, shape->channels);
     switch (shape->kind) {

@@ -4,7 +4,7 @@
  */
 #include "lib/algorithms/hosts.h"
 
-rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, rondo_program_t *result)
 {
     struct rondo_hosts h;
     int parts = rondo_group_size(shape);

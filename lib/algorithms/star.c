@@ -5,7 +5,7 @@
 #include "lib/algorithms/builders.h"
 
 /* Exscan: the combination of the ranks before passes along the ranks. */
-static void prefixes(struct rondo_program_builder *p, int n)
+static void prefixes(rondo_program_t p, int n)
 {
     /* What arrives rests in scratch: in place, the output is the input that is still needed. */
     rondo_chunk_t before = rondo_chunk(p, 0, IN, 0, 1);
@@ -17,13 +17,13 @@ static void prefixes(struct rondo_program_builder *p, int n)
     }
 }
 
-rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_star(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size, root = shape->root;
     rondo_result_t status = rondo_program_builder_create_shaped(result, "star", shape, 1, shape->kind == RONDO_KIND_SCAN);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     rondo_program_parallelize(p, shape->channels);
     rondo_chunk_t c;
     for (int step = 0; step < n; step++) {

@@ -23,7 +23,7 @@ static int from_plain(int r, int n, int tree)
 }
 
 struct tree {
-    struct rondo_program_builder *program;
+    rondo_program_t program;
     int n, which, first; /* ranks are counted from `first` on */
 };
 
@@ -55,7 +55,7 @@ static void down(const struct tree *t, int plain, rondo_chunk_t c, int has)
     }
 }
 
-rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size;
     if (n > 4096)
@@ -63,7 +63,7 @@ rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_
     rondo_result_t status = rondo_program_builder_create_shaped(result, "tree", shape, 2, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     int rooted = shape->kind != RONDO_KIND_ALLREDUCE;
     rondo_program_parallelize(p, shape->channels);
     for (int which = 0; which < 2; which++) {

@@ -4,13 +4,13 @@
  */
 #include "lib/algorithms/pair_steps.h"
 
-rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, rondo_program_t *result)
 {
     int n = shape->size;
     rondo_result_t status = rondo_program_builder_create_shaped(result, "twoshot", shape, n, 1);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_program_builder *p = *result;
+    rondo_program_t p = *result;
     rondo_program_parallelize(p, shape->channels);
     rondo_send_to_owners(p, n, 0);
     for (int owner = 0; owner < n; owner++)

@@ -4,7 +4,7 @@
  */
 #include "lib/algorithms/hosts.h"
 
-rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, struct rondo_program_builder **result)
+rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, rondo_program_t *result)
 {
     struct rondo_hosts h;
     rondo_result_t status = rondo_hosts_begin(&h, shape, "twostep", 1, 0, result);

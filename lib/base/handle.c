@@ -29,8 +29,8 @@ struct block {
 static struct rondo_handle_place no_places[RONDO_HANDLE_PLACES]; /* stays 0: a block without handles */
 struct rondo_handle_place *rondo_handle_blocks[RONDO_HANDLE_BLOCKS] = {[0 ... RONDO_HANDLE_BLOCKS - 1] = no_places};
 
-/* Protects the fields below. A forked process never takes it: its calls are refused before, unless no runtime existed at the
- * fork, and then no thread held it. */
+/* Protects the fields below. A thread that forks holds it meanwhile, so that the child finds the table whole and the lock free.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t used; /* places that have ever had a handle; written under the lock, read without */
 static uint32_t free_places = NO_PLACE;
@@ -42,10 +42,21 @@ static uint32_t forked;   /* this process was forked while a runtime existed; at
 
 /* ---- forks ---- */
 
-/* Runs in the forked process, on its only thread, before fork returns. Other threads of the parent may have been anywhere, so
- * it takes no lock and frees nothing. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Runs in the forked process, on its only thread, before fork returns. Other threads of the parent may have been anywhere but
+ * in the table, so it takes no other lock and frees nothing. */
 static void after_fork(void)
 {
+    pthread_mutex_unlock(&lock);
     if (__atomic_load_n(&runtimes, __ATOMIC_RELAXED) == 0)
         return;
     __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
@@ -56,7 +67,7 @@ static void after_fork(void)
 
 static void watch_forks(void)
 {
-    watch_failed = pthread_atfork(NULL, NULL, after_fork);
+    watch_failed = pthread_atfork(before_fork, after_fork_in_parent, after_fork);
 }
 
 rondo_result_t rondo_handle_check_process(const char *function)
@@ -142,6 +153,9 @@ static void *begin_generation(uint32_t index, enum rondo_handle_kind kind)
 void *rondo_handle_open(enum rondo_handle_kind kind, void *object)
 {
     void *handle = NULL;
+    pthread_once(&watch_once, watch_forks);
+    if (watch_failed != 0)
+        return NULL;
     pthread_mutex_lock(&lock);
     const uint32_t index = take_place();
     if (index != NO_PLACE) {
@@ -186,13 +200,13 @@ static int was_handle(uintptr_t value, enum rondo_handle_kind kind)
 
 rondo_result_t rondo_handle_refuse(const void *handle, enum rondo_handle_kind kind, const char *function)
 {
-    static const char *const names[] = {"", "runtime", "communicator", "request"};
+    static const char *const names[] = {"", "runtime", "communicator", "request", "program"};
     rondo_result_t result = rondo_handle_check_process(function);
     if (result != RONDO_SUCCESS)
         return result;
     if (handle == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the %s is NULL", function, names[kind]);
-    for (int other = RONDO_HANDLE_RUNTIME; other <= RONDO_HANDLE_REQUEST; other++)
+    for (int other = RONDO_HANDLE_RUNTIME; other < RONDO_HANDLE_KINDS; other++)
         if (rondo_handle_find(handle, (enum rondo_handle_kind) other) != NULL)
             return rondo_fail(RONDO_ERR_ARGUMENT, "%s: %p is a %s, not a %s", function, handle, names[other], names[kind]);
     if (was_handle((uintptr_t) handle, kind))

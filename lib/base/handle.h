@@ -1,9 +1,10 @@
 /*
- * Handles: what rondo_t, rondo_comm_t and rondo_request_t hold. A handle is a number in the form of a pointer: a place in one
- * table of the process, the kind of the object, and the generation of the place. It is not the address of anything, and is
- * never dereferenced: the table says which object it stands for, if any. So a freed handle, a handle of another kind and any
- * other pointer are errors of the call. In a process that was forked while a runtime existed no handle stands for anything, as
- * the runtime's threads and connections are the parent's. Relies on libc alone; lib/context/handles.h has the typed form.
+ * Handles: what rondo_t, rondo_comm_t, rondo_request_t and rondo_program_t hold. A handle is a number in the form of a pointer:
+ * a place in one table of the process, the kind of the object, and the generation of the place. It is not the address of
+ * anything, and is never dereferenced: the table says which object it stands for, if any. So a freed handle, a handle of
+ * another kind and any other pointer are errors of the call. In a process that was forked while a runtime existed no handle
+ * stands for anything, as the runtime's threads and connections are the parent's. Relies on libc alone; lib/context/handles.h
+ * and lib/program/builder.h have the typed form.
  */
 #ifndef RONDO_LIB_BASE_HANDLE_H
 #define RONDO_LIB_BASE_HANDLE_H
@@ -12,11 +13,17 @@
 
 #include <stdint.h>
 
-enum rondo_handle_kind { RONDO_HANDLE_RUNTIME = 1, RONDO_HANDLE_COMM = 2, RONDO_HANDLE_REQUEST = 3 }; /* 0 is no kind: NULL */
+enum rondo_handle_kind { /* 0 is no kind: NULL */
+                         RONDO_HANDLE_RUNTIME = 1,
+                         RONDO_HANDLE_COMM = 2,
+                         RONDO_HANDLE_REQUEST = 3,
+                         RONDO_HANDLE_PROGRAM = 4,
+                         RONDO_HANDLE_KINDS
+};
 
 /* Bits of a handle, from the lowest: kind, place in a block, block, generation; the highest is 1, so that no address of user
  * space is a handle. */
-#define RONDO_HANDLE_KIND_BITS  2
+#define RONDO_HANDLE_KIND_BITS  3
 #define RONDO_HANDLE_PLACE_BITS 12
 #define RONDO_HANDLE_BLOCK_BITS 10
 #define RONDO_HANDLE_PLACES     (1u << RONDO_HANDLE_PLACE_BITS)
@@ -47,7 +54,8 @@ static inline void *rondo_handle_find(const void *handle, enum rondo_handle_kind
     return __atomic_load_n(&place->object, __ATOMIC_RELAXED);
 }
 
-/* Makes a handle that stands for the object. Any thread; takes the table's lock. NULL: out of memory, or of places. */
+/* Makes a handle that stands for the object. Any thread; takes the table's lock. NULL: out of memory, or of places, or forks
+ * cannot be watched. */
 void *rondo_handle_open(enum rondo_handle_kind kind, void *object);
 /* Ends the handle. It is open, or NULL, which does nothing. Any thread; takes the table's lock. */
 void rondo_handle_close(void *handle);

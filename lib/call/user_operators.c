@@ -3,6 +3,7 @@
 #include "lib/call/user_operators.h"
 
 #include "lib/base/error.h"
+#include "lib/base/handle.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -75,6 +76,9 @@ static rondo_result_t create(const char *call, rondo_op_function_t *function, vo
 {
     if (op != NULL)
         *op = RONDO_OP_NONE;
+    rondo_result_t result = rondo_handle_check_process(call);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (function == NULL || op == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: %s is NULL", call, op == NULL ? "op" : "function");
     if (commutative != 0 && commutative != 1)
@@ -109,6 +113,9 @@ rondo_result_t rondo_op_create_with(rondo_op_function_t *function, void *argumen
 
 rondo_result_t rondo_op_free(rondo_op_t *op)
 {
+    rondo_result_t result = rondo_handle_check_process("rondo_op_free");
+    if (result != RONDO_SUCCESS)
+        return result;
     if (op == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_op_free: op is NULL");
     const unsigned number = (unsigned) *op, index = PLACE(number);
@@ -135,6 +142,9 @@ rondo_result_t rondo_op_commutative(rondo_op_t op, int *commutative)
 {
     rondo_op_function_t *function;
     void *argument;
+    rondo_result_t result = rondo_handle_check_process("rondo_op_commutative");
+    if (result != RONDO_SUCCESS)
+        return result;
     if (commutative == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_op_commutative: commutative is NULL");
     if ((unsigned) op >= RONDO_OP_COUNT && !rondo_op_find(op, &function, &argument))

@@ -1,4 +1,5 @@
 /* The public calls that register a user's program with a communicator and run one (rondo_program.h). */
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 #include "lib/connection/mailbox.h"
 #include "lib/context/handles.h"
@@ -13,27 +14,19 @@
 
 /* ---- registering ---- */
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t value, const void *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        value = (value ^ ((const unsigned char *) data)[i]) * 1099511628211u;
-    return value;
-}
-
 static uint64_t hash_plans(const struct rondo_plan_set *set, const struct rondo_program_builder *builder, size_t min_bytes,
                            size_t max_bytes)
 {
     const struct rondo_directives *own = &builder->directives;
     const uint64_t numbers[] = {min_bytes,      max_bytes,          own->min_bytes,
                                 own->max_bytes, (uint64_t) own->op, (uint64_t) own->in_place_only};
-    uint64_t value = hash(14695981039346656037u, builder->name, strlen(builder->name));
-    value = hash(value, numbers, sizeof(numbers));
-    value = hash(value, own->protocol != NULL ? own->protocol : "", own->protocol != NULL ? strlen(own->protocol) : 0);
+    uint64_t value = rondo_hash(RONDO_HASH_BASIS, builder->name, strlen(builder->name));
+    value = rondo_hash(value, numbers, sizeof(numbers));
+    value = rondo_hash(value, own->protocol != NULL ? own->protocol : "", own->protocol != NULL ? strlen(own->protocol) : 0);
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
         const struct rondo_plan *plan = set->plans[rank];
-        value = hash(value, plan->program, plan->program->bytes);
-        value = hash(value, plan->connections, plan->program->ends * sizeof(*plan->connections));
+        value = rondo_hash(value, plan->program, plan->program->bytes);
+        value = rondo_hash(value, plan->connections, plan->program->ends * sizeof(*plan->connections));
     }
     return value;
 }
@@ -43,8 +36,6 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
                               size_t max_bytes, struct rondo_registered **result, uint64_t *fingerprint)
 {
     const struct rondo_runtime *runtime = comm->runtime;
-    if (builder == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the program is NULL");
     if (builder->conditions.ranks != (uint32_t) comm->size)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' is for %u ranks; the communicator has %d", builder->name,
                           builder->conditions.ranks, comm->size);
@@ -98,9 +89,10 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
     return status;
 }
 
-rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t builder, size_t min_bytes, size_t max_bytes)
+rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t written, size_t min_bytes, size_t max_bytes)
 {
     struct rondo_comm *comm;
+    struct rondo_program_builder *builder;
     struct rondo_registered *program = NULL;
     uint64_t fingerprint = 0;
     int refused;
@@ -108,8 +100,12 @@ rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t build
     if (status != RONDO_SUCCESS)
         return status;
     uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
-    status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
-                         : prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
+    if (all == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_builder_of(written, "rondo_program_register", &builder);
+    if (status == RONDO_SUCCESS)
+        status = prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
     status = rondo_comm_conclude(comm, "rondo_program_register", status);
     if (status == RONDO_SUCCESS || rondo_comm_failure(comm) == RONDO_SUCCESS)
         status = rondo_agree(comm, "rondo_program_register", status, &refused);

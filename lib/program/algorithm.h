@@ -7,8 +7,8 @@
 
 #include "lib/call/collective.h"
 #include "lib/program/plan.h"
+#include "rondo_program.h"
 
-struct rondo_program_builder;
 struct rondo_registered;
 
 /* Whether an algorithm runs over multicast connectors, between host devices of one host, and what a slot holds: what all others
@@ -23,7 +23,7 @@ struct rondo_algorithm {
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
     /* Composes the program of all ranks in the language of rondo_program.h, for the compiler. The caller destroys *builder.
      * RONDO_ERR_UNSUPPORTED: not for this shape. */
-    rondo_result_t (*compose)(const struct rondo_shape *shape, struct rondo_program_builder **builder);
+    rondo_result_t (*compose)(const struct rondo_shape *shape, rondo_program_t *program);
     /* Changes a plan of a composed program after compiling; NULL: nothing to change. */
     void (*adapt)(const struct rondo_shape *shape, struct rondo_plan *plan);
     const struct rondo_registered *registered; /* a user's */

@@ -63,11 +63,11 @@ static void give_input(struct rondo_program_builder *builder, uint64_t salt)
         }
 }
 
-rondo_result_t rondo_program_builder_create(struct rondo_program_builder **result, const char *name,
+rondo_result_t rondo_program_builder_create(rondo_program_t *program, const char *name,
                                             const struct rondo_conditions *conditions, int in_place)
 {
     struct rondo_program_builder *builder = calloc(1, sizeof(*builder));
-    *result = NULL;
+    *program = NULL;
     if (builder == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a program");
     snprintf(builder->name, sizeof(builder->name), "%s", name);
@@ -83,29 +83,48 @@ rondo_result_t rondo_program_builder_create(struct rondo_program_builder **resul
     if (status == RONDO_SUCCESS && conditions->kind != RONDO_KIND_CUSTOM)
         status = rondo_wants_prepare(&builder->wants, &builder->conditions, salt);
     if (status != RONDO_SUCCESS) {
-        rondo_program_destroy(builder);
+        rondo_program_builder_release(builder);
         return status;
     }
     builder->wants.salt = salt;
     give_input(builder, salt);
-    *result = builder;
-    return RONDO_SUCCESS;
+    return rondo_program_builder_open(builder, program);
 }
 
-rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
-                                                   const struct rondo_shape *shape, int chunks, int in_place)
+rondo_result_t rondo_program_builder_create_shaped(rondo_program_t *program, const char *name, const struct rondo_shape *shape,
+                                                   int chunks, int in_place)
 {
     struct rondo_conditions conditions = {.kind = shape->kind,
                                           .ranks = (uint32_t) shape->size,
                                           .root = (uint32_t) shape->root,
                                           .block_chunks = (uint32_t) chunks};
-    return rondo_program_builder_create(builder, name, &conditions, in_place);
+    return rondo_program_builder_create(program, name, &conditions, in_place);
 }
 
-void rondo_program_destroy(rondo_program_t builder)
+rondo_result_t rondo_program_builder_open(struct rondo_program_builder *builder, rondo_program_t *program)
+{
+    *program = builder->handle = rondo_handle_open(RONDO_HANDLE_PROGRAM, builder);
+    if (builder->handle != NULL)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rondo_fail(RONDO_ERR_MEMORY, "program '%s': no memory for a handle", builder->name);
+    rondo_program_builder_release(builder);
+    return result;
+}
+
+void rondo_program_destroy(rondo_program_t program)
+{
+    struct rondo_program_builder *builder;
+    if (program == NULL || rondo_program_builder_of(program, "rondo_program_destroy", &builder) != RONDO_SUCCESS)
+        return;
+    builder->handle = NULL;
+    rondo_handle_close(program);
+    rondo_program_builder_release(builder);
+}
+
+void rondo_program_builder_release(struct rondo_program_builder *builder)
 {
     /* ACQ_REL: whichever thread gives up the last reference sees what the others did before they gave up theirs. */
-    if (builder == NULL || __atomic_sub_fetch(&builder->references, 1, __ATOMIC_ACQ_REL) > 0)
+    if (__atomic_sub_fetch(&builder->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (size_t i = 0; builder->buffers != NULL && i < (size_t) builder->conditions.ranks * RONDO_BUFFERS; i++)
         free(builder->buffers[i].cells);
@@ -202,36 +221,47 @@ static int resolve(struct rondo_program_builder *builder, const struct range *ra
     return 1;
 }
 
-static rondo_chunk_t nothing(struct rondo_program_builder *builder)
+static rondo_chunk_t nothing(rondo_program_t program)
 {
-    rondo_chunk_t none = {builder, -1, RONDO_BUFFER_INPUT, 0, 0, 0};
+    rondo_chunk_t none = {program, -1, RONDO_BUFFER_INPUT, 0, 0, 0};
     return none;
 }
 
-rondo_chunk_t rondo_chunk(rondo_program_t builder, int rank, rondo_buffer_t buffer, size_t index, size_t count)
+/* Begins a call of the language: returns the program, or NULL if the handle stands for none (rondo_last_error says why) or an
+ * earlier call was wrong. function: the public call. */
+static struct rondo_program_builder *begin(rondo_program_t program, const char *function)
 {
+    struct rondo_program_builder *builder;
+    if (rondo_program_builder_of(program, function, &builder) != RONDO_SUCCESS || builder->result != RONDO_SUCCESS)
+        return NULL;
+    builder->calls++;
+    return builder;
+}
+
+rondo_chunk_t rondo_chunk(rondo_program_t program, int rank, rondo_buffer_t buffer, size_t index, size_t count)
+{
+    struct rondo_program_builder *builder = begin(program, "rondo_chunk");
     enum rondo_buffer where;
     uint32_t first;
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
-        return nothing(builder);
-    builder->calls++;
+    if (builder == NULL)
+        return nothing(program);
     if (!resolve(builder, &(struct range){rank, (int) buffer, index, count}, 0, &where, &first))
-        return nothing(builder);
+        return nothing(builder->handle);
     const struct rondo_cells *cells = cells_of(builder, (uint32_t) rank, where);
     for (uint32_t k = 0; k < count; k++)
         if (first + k >= cells->count || cells->cells[first + k].value.count == 0) {
             rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "chunk %zu of rank %d's %s is uninitialized", index + k,
                                        rank, rondo_buffer_name((int) buffer));
-            return nothing(builder);
+            return nothing(builder->handle);
         }
-    rondo_chunk_t chunk = {builder, rank, (rondo_buffer_t) where, first, (uint32_t) count, builder->calls};
+    rondo_chunk_t chunk = {program, rank, (rondo_buffer_t) where, first, (uint32_t) count, builder->calls};
     return chunk;
 }
 
 /* Whether every chunk of the reference is still what it was when the reference was made; notes the error if not. */
 static int fresh(struct rondo_program_builder *builder, const rondo_chunk_t *c)
 {
-    if (c->program != builder || c->rank < 0 || (uint32_t) c->rank >= builder->conditions.ranks ||
+    if (c->program != builder->handle || c->rank < 0 || (uint32_t) c->rank >= builder->conditions.ranks ||
         (unsigned) c->buffer >= RONDO_BUFFERS) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
         return 0;
@@ -292,7 +322,7 @@ static rondo_chunk_t apply(struct rondo_program_builder *builder, const struct r
     if (overlaps) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "chunks [%u, +%u) of rank %u's %s overlap the destination",
                                    op.source, op.count, op.rank, rondo_buffer_name(op.buffer));
-        return nothing(builder);
+        return nothing(builder->handle);
     }
     uint32_t first = 0;
     int before = 0;
@@ -309,7 +339,7 @@ static rondo_chunk_t apply(struct rondo_program_builder *builder, const struct r
             op.source = whole->source + first, op.destination = whole->destination + first, op.count = k - first;
             op.finishes = (uint8_t) before;
             if (!note(builder, &op))
-                return nothing(builder);
+                return nothing(builder->handle);
             first = k;
             op = *whole;
         }
@@ -318,22 +348,21 @@ static rondo_chunk_t apply(struct rondo_program_builder *builder, const struct r
     op.source = whole->source + first, op.destination = whole->destination + first, op.count = whole->count - first;
     op.finishes = (uint8_t) before;
     if (!note(builder, &op))
-        return nothing(builder);
-    rondo_chunk_t chunk = {builder,      (int) op.rank, (rondo_buffer_t) op.buffer, whole->destination,
-                           whole->count, builder->calls};
+        return nothing(builder->handle);
+    rondo_chunk_t chunk = {builder->handle,    (int) op.rank, (rondo_buffer_t) op.buffer,
+                           whole->destination, whole->count,  builder->calls};
     return chunk;
 }
 
 rondo_chunk_t rondo_chunk_copy(rondo_chunk_t c, int rank, rondo_buffer_t buffer, size_t index)
 {
-    struct rondo_program_builder *builder = c.program;
+    struct rondo_program_builder *builder = begin(c.program, "rondo_chunk_copy");
     enum rondo_buffer where;
     uint32_t first;
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
-        return nothing(builder);
-    builder->calls++;
+    if (builder == NULL)
+        return nothing(c.program);
     if (!fresh(builder, &c) || !resolve(builder, &(struct range){rank, (int) buffer, index, c.count}, 1, &where, &first))
-        return nothing(builder);
+        return nothing(builder->handle);
     if ((uint32_t) rank == (uint32_t) c.rank && where == (enum rondo_buffer) c.buffer && first == c.index)
         return c; /* in place it is there already */
     struct rondo_op op = {.source_rank = (uint32_t) c.rank,
@@ -350,16 +379,15 @@ rondo_chunk_t rondo_chunk_copy(rondo_chunk_t c, int rank, rondo_buffer_t buffer,
 
 rondo_chunk_t rondo_chunk_reduce(rondo_chunk_t c1, rondo_chunk_t c2)
 {
-    struct rondo_program_builder *builder = c1.program;
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
-        return nothing(builder);
-    builder->calls++;
+    struct rondo_program_builder *builder = begin(c1.program, "rondo_chunk_reduce");
+    if (builder == NULL)
+        return nothing(c1.program);
     if (!fresh(builder, &c1) || !fresh(builder, &c2))
-        return nothing(builder);
+        return nothing(builder->handle);
     if (c1.count != c2.count) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "%u chunks of rank %d cannot be reduced with %u of rank %d",
                                    c1.count, c1.rank, c2.count, c2.rank);
-        return nothing(builder);
+        return nothing(builder->handle);
     }
     struct rondo_op op = {.source_rank = (uint32_t) c2.rank,
                           .source = c2.index,
@@ -376,11 +404,11 @@ rondo_chunk_t rondo_chunk_reduce(rondo_chunk_t c1, rondo_chunk_t c2)
 
 /* ---- directives ---- */
 
-void rondo_program_channel(rondo_program_t builder, int channel)
+void rondo_program_channel(rondo_program_t program, int channel)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
+    struct rondo_program_builder *builder = begin(program, "rondo_program_channel");
+    if (builder == NULL)
         return;
-    builder->calls++;
     if (channel < -1 || channel > RONDO_CHANNEL_MAX) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "channel %d is not in [-1, %d]", channel, RONDO_CHANNEL_MAX);
         return;
@@ -401,11 +429,11 @@ static uint32_t common_multiple(uint32_t a, uint32_t b)
     return a / x * b;
 }
 
-void rondo_program_parallelize(rondo_program_t builder, int factor)
+void rondo_program_parallelize(rondo_program_t program, int factor)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
+    struct rondo_program_builder *builder = begin(program, "rondo_program_parallelize");
+    if (builder == NULL)
         return;
-    builder->calls++;
     uint64_t product = factor < 1 ? 0 : (uint64_t) builder->factor * (uint32_t) factor;
     if (product == 0 || product > RONDO_FACTOR_MAX || common_multiple(builder->granularity, (uint32_t) product) > 4096) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "parallelize by %d makes %llu instances; 1 to %d are possible",
@@ -421,11 +449,11 @@ void rondo_program_parallelize(rondo_program_t builder, int factor)
     builder->granularity = common_multiple(builder->granularity, builder->factor);
 }
 
-void rondo_program_serialize(rondo_program_t builder)
+void rondo_program_serialize(rondo_program_t program)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
+    struct rondo_program_builder *builder = begin(program, "rondo_program_serialize");
+    if (builder == NULL)
         return;
-    builder->calls++;
     if (builder->depth == 0) {
         rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "serialize without parallelize");
         return;
@@ -471,7 +499,6 @@ static int check_holding(struct rondo_program_builder *builder, const char *what
                          uint32_t chunks, int least, const void *ranks, const void *indexes)
 {
     const struct rondo_conditions *c = &builder->conditions;
-    builder->calls++;
     if (c->kind == RONDO_KIND_CUSTOM && rank >= 0 && rank < c->ranks && chunk < chunks && terms >= least &&
         (terms == 0 || (ranks != NULL && indexes != NULL)))
         return 1;
@@ -482,19 +509,20 @@ static int check_holding(struct rondo_program_builder *builder, const char *what
     return 0;
 }
 
-void rondo_program_require(rondo_program_t builder, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
+void rondo_program_require(rondo_program_t program, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS ||
+    struct rondo_program_builder *builder = begin(program, "rondo_program_require");
+    if (builder == NULL ||
         !check_holding(builder, "require", rank, output, count, builder->conditions.outputs, 1, ranks, indexes))
         return;
     const struct rondo_holding holding = {.rank = (uint32_t) rank, .chunk = (uint32_t) output, .terms = (uint32_t) count};
     add_holding(builder, "require", &holding, ranks, indexes);
 }
 
-void rondo_program_assume(rondo_program_t builder, int rank, size_t input, int count, const int *ranks, const size_t *indexes)
+void rondo_program_assume(rondo_program_t program, int rank, size_t input, int count, const int *ranks, const size_t *indexes)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS ||
-        !check_holding(builder, "assume", rank, input, count, builder->conditions.inputs, 0, ranks, indexes))
+    struct rondo_program_builder *builder = begin(program, "rondo_program_assume");
+    if (builder == NULL || !check_holding(builder, "assume", rank, input, count, builder->conditions.inputs, 0, ranks, indexes))
         return;
     if (builder->op_count > 0) {
         rondo_program_builder_fail(builder, RONDO_ERR_STATE, "assume: rank %d, input chunk %zu: after the first operation",

@@ -6,6 +6,7 @@
 #ifndef RONDO_LIB_PROGRAM_BUILDER_H
 #define RONDO_LIB_PROGRAM_BUILDER_H
 
+#include "lib/base/handle.h"
 #include "lib/call/conditions.h"
 #include "rondo_program.h"
 
@@ -54,6 +55,7 @@ struct rondo_directives {
     }
 
 struct rondo_program_builder {
+    rondo_program_t handle; /* the user's, until it is destroyed */
     char name[RONDO_NAME_BYTES];
     struct rondo_conditions conditions;
     int in_place;
@@ -69,10 +71,24 @@ struct rondo_program_builder {
     int depth;                    /* their number */
     struct rondo_wants wants;
     struct rondo_msccl_ir *ir; /* of a program that was read; owned */
-    uint32_t references;       /* the user's, and one for each registration; atomic */
+    uint32_t references;       /* the handle's, and one for each registration; atomic */
     rondo_result_t result;     /* of the first wrong call */
     char message[512];
 };
+
+/* Sets *builder to what the handle stands for. Else it is NULL, and the result as rondo_handle_refuse says. */
+static inline rondo_result_t rondo_program_builder_of(rondo_program_t handle, const char *function,
+                                                      struct rondo_program_builder **builder)
+{
+    *builder = rondo_handle_find(handle, RONDO_HANDLE_PROGRAM);
+    return *builder != NULL ? RONDO_SUCCESS : rondo_handle_refuse(handle, RONDO_HANDLE_PROGRAM, function);
+}
+
+/* Makes *program the handle of a builder that has one reference, which is the handle's; rondo_program_destroy ends both.
+ * RONDO_ERR_MEMORY: the builder has been freed, and *program is NULL. */
+rondo_result_t rondo_program_builder_open(struct rondo_program_builder *builder, rondo_program_t *program);
+/* Gives up a reference; the last one frees the builder. */
+void rondo_program_builder_release(struct rondo_program_builder *builder);
 
 /* Notes the first error of a call, which all later calls return, and sets rondo_last_error. Returns builder->result. */
 rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
@@ -80,14 +96,14 @@ rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder,
 /*
  * Makes an empty program: no operations, inputs as the collective gives them. name: less than RONDO_NAME_BYTES. in_place: the
  * program is written for one buffer that is input and output. conditions is copied; the builder takes over the lists in it. The
- * caller destroys *builder with rondo_program_destroy. RONDO_ERR_MEMORY, or RONDO_ERR_ARGUMENT for more than RONDO_CHUNKS_MAX
- * chunks; *builder is then NULL.
+ * caller destroys *program with rondo_program_destroy. RONDO_ERR_MEMORY, or RONDO_ERR_ARGUMENT for more than RONDO_CHUNKS_MAX
+ * chunks; *program is then NULL.
  */
-rondo_result_t rondo_program_builder_create(struct rondo_program_builder **builder, const char *name,
+rondo_result_t rondo_program_builder_create(rondo_program_t *program, const char *name,
                                             const struct rondo_conditions *conditions, int in_place);
 /* The same for a shape's kind, size and root, with so many chunks a block of the arguments: the built-in algorithms' way. */
-rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
-                                                   const struct rondo_shape *shape, int chunks, int in_place);
+rondo_result_t rondo_program_builder_create_shaped(rondo_program_t *program, const char *name, const struct rondo_shape *shape,
+                                                   int chunks, int in_place);
 /* Checks a program before it is compiled: RONDO_SUCCESS if no call was wrong, it has a postcondition, every
  * rondo_program_parallelize is closed, and, if it was written by calls, all output chunks end as the collective asks; else the
  * error, as rondo_last_error says. */

@@ -72,16 +72,20 @@ static void add_rank(struct rondo_text *text, const struct rondo_plan_set *set, 
     }
 }
 
-rondo_result_t rondo_program_write_listing(rondo_program_t builder, char **result)
+rondo_result_t rondo_program_write_listing(rondo_program_t program, char **result)
 {
+    struct rondo_program_builder *builder;
     struct rondo_compile_options options = {
         .blocks = RONDO_COMPILE_BLOCKS, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE};
     struct rondo_plan_set *set = NULL;
     struct rondo_text text = {0};
-    if (builder == NULL || result == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_listing: %s is NULL", builder == NULL ? "program" : "text");
+    if (result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_listing: text is NULL");
     *result = NULL;
-    rondo_result_t status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
+    rondo_result_t status = rondo_program_builder_of(program, "rondo_program_write_listing", &builder);
+    if (status != RONDO_SUCCESS)
+        return status;
+    status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
     if (status == RONDO_SUCCESS)
         status = rondo_program_compile(builder, &options, -1, &set);
     if (status != RONDO_SUCCESS)
@@ -136,19 +140,23 @@ static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_prog
     return status;
 }
 
-rondo_result_t rondo_program_write_dot(rondo_program_t builder, char **result)
+rondo_result_t rondo_program_write_dot(rondo_program_t program, char **result)
 {
+    struct rondo_program_builder *builder;
     struct rondo_text text = {0};
-    if (builder == NULL || result == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_dot: %s is NULL", builder == NULL ? "program" : "text");
+    if (result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_dot: text is NULL");
     *result = NULL;
+    rondo_result_t status = rondo_program_builder_of(program, "rondo_program_write_dot", &builder);
+    if (status != RONDO_SUCCESS)
+        return status;
     if (builder->ir != NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s' was read from a file, which has its schedule and no DAG",
                           builder->name);
     if (builder->result != RONDO_SUCCESS)
         return rondo_fail(builder->result, "%s", builder->message);
     rondo_text_add(&text, "digraph \"%s\" {\n  node [fontname=monospace, fontsize=10];\n", builder->name);
-    rondo_result_t status = add_graph(&text, builder);
+    status = add_graph(&text, builder);
     rondo_text_add(&text, "}\n");
     return rondo_text_finish(&text, status, result);
 }

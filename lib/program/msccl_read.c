@@ -398,10 +398,13 @@ rondo_result_t rondo_program_read_xml(const char *text, size_t bytes, rondo_prog
     if (text == NULL || program == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_read_xml: %s is NULL", text == NULL ? "text" : "program");
     *program = NULL;
+    rondo_result_t status = rondo_handle_check_process("rondo_program_read_xml");
+    if (status != RONDO_SUCCESS)
+        return status;
     r.ir = calloc(1, sizeof(*r.ir));
     builder = calloc(1, sizeof(*builder));
-    rondo_result_t status = r.ir == NULL || builder == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a program")
-                                                            : rondo_xml_read(text, bytes, open_element, &r);
+    status = r.ir == NULL || builder == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a program")
+                                             : rondo_xml_read(text, bytes, open_element, &r);
     for (long rank = 0; rank < r.ranks && status == RONDO_SUCCESS; rank++)
         if (!r.seen[rank])
             status = rondo_fail(RONDO_ERR_ARGUMENT, "there is no gpu with id %ld of %ld", rank, r.ranks);
@@ -420,6 +423,5 @@ rondo_result_t rondo_program_read_xml(const char *text, size_t bytes, rondo_prog
     builder->directives = r.directives;
     builder->references = 1;
     builder->ir = r.ir;
-    *program = builder;
-    return RONDO_SUCCESS;
+    return rondo_program_builder_open(builder, program);
 }

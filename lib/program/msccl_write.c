@@ -144,15 +144,19 @@ static const char *protocol_of(const struct rondo_directives *directives)
     return name == NULL || strcmp(name, "simple") == 0 ? "Simple" : strcmp(name, "ll") == 0 ? "LL" : "LL128";
 }
 
-rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
+rondo_result_t rondo_program_write_xml(rondo_program_t program, char **text)
 {
+    struct rondo_program_builder *builder;
     struct rondo_compile_options options = {
         .blocks = RONDO_COMPILE_BLOCKS_MAX, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE, .msccl = 1};
     struct rondo_plan_set *set = NULL;
-    if (builder == NULL || text == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: %s is NULL", builder == NULL ? "program" : "text");
+    if (text == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: text is NULL");
     *text = NULL;
-    rondo_result_t status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
+    rondo_result_t status = rondo_program_builder_of(program, "rondo_program_write_xml", &builder);
+    if (status != RONDO_SUCCESS)
+        return status;
+    status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
     if (status == RONDO_SUCCESS)
         status = rondo_program_compile(builder, &options, -1, &set);
     if (status != RONDO_SUCCESS)

@@ -74,6 +74,9 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
     if (program == NULL || signature == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_create: %s is NULL", program == NULL ? "program" : "signature");
     *program = NULL;
+    rondo_result_t status = rondo_handle_check_process("rondo_program_create");
+    if (status != RONDO_SUCCESS)
+        return status;
     if (!name_is_good(signature->name))
         return rondo_fail(RONDO_ERR_ARGUMENT, "a program's name has 1 to %d letters, digits and -_.", RONDO_NAME_BYTES - 1);
     enum rondo_kind kind = rondo_kind_find(signature->collective);
@@ -114,19 +117,24 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
                           signature->max_bytes);
     directives.min_bytes = signature->min_bytes;
     directives.max_bytes = signature->max_bytes;
-    rondo_result_t status = rondo_program_builder_create(program, signature->name, &conditions, signature->in_place);
+    status = rondo_program_builder_create(program, signature->name, &conditions, signature->in_place);
+    struct rondo_program_builder *builder;
     if (status == RONDO_SUCCESS)
-        (*program)->directives = directives;
+        status = rondo_program_builder_of(*program, "rondo_program_create", &builder);
+    if (status == RONDO_SUCCESS)
+        builder->directives = directives;
     return status;
 }
 
-rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_limits_t *given)
+rondo_result_t rondo_program_check(rondo_program_t program, const rondo_program_limits_t *given)
 {
+    struct rondo_program_builder *builder;
     struct rondo_verify_limits limits = RONDO_VERIFY_LIMITS_DEFAULT;
     struct rondo_plan_set *set = NULL;
     int in_place;
-    if (builder == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_check: the program is NULL");
+    rondo_result_t status = rondo_program_builder_of(program, "rondo_program_check", &builder);
+    if (status != RONDO_SUCCESS)
+        return status;
     if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024 ||
                           given->blocks > RONDO_COMPILE_BLOCKS_MAX))
         return rondo_fail(RONDO_ERR_ARGUMENT, "limits of %d slots, %d blocks, %d at a time", given->slots, given->blocks,
@@ -138,7 +146,7 @@ rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_
     if (given != NULL)
         limits.concurrent = (uint32_t) given->concurrent;
     struct rondo_compile_options options = {.blocks = limits.blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
-    rondo_result_t status = rondo_program_builder_verify(builder);
+    status = rondo_program_builder_verify(builder);
     if (status == RONDO_SUCCESS)
         status = rondo_program_compile(builder, &options, -1, &set);
     if (status == RONDO_SUCCESS)
@@ -147,10 +155,14 @@ rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_
     return status;
 }
 
-rondo_result_t rondo_program_describe(rondo_program_t builder, rondo_program_signature_t *signature)
+rondo_result_t rondo_program_describe(rondo_program_t program, rondo_program_signature_t *signature)
 {
-    if (builder == NULL || signature == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: %s is NULL", builder == NULL ? "program" : "signature");
+    struct rondo_program_builder *builder;
+    rondo_result_t status = rondo_program_builder_of(program, "rondo_program_describe", &builder);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if (signature == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: signature is NULL");
     const struct rondo_conditions *c = &builder->conditions;
     signature->name = builder->name;
     signature->collective = rondo_kind_name(c->kind);
@@ -188,7 +200,8 @@ int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_k
 static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, int instances,
                                       const struct rondo_compile_options *options, int only, struct rondo_plan_set **set)
 {
-    struct rondo_program_builder *builder = NULL;
+    rondo_program_t program = NULL;
+    struct rondo_program_builder *builder;
     struct rondo_shape part = *shape;
     struct rondo_compile_options share = *options;
     part.channels = shape->channels / instances;
@@ -199,12 +212,14 @@ static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, c
         share.blocks = (uint32_t) (part.channels * rondo_algorithm_blocks(algorithm, shape->kind, shape->size));
         share.apart = 1;
     }
-    rondo_result_t status = algorithm->compose(&part, &builder);
+    rondo_result_t status = algorithm->compose(&part, &program);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_builder_of(program, algorithm->name, &builder);
     if (status == RONDO_SUCCESS)
         status = rondo_program_builder_verify(builder);
     if (status == RONDO_SUCCESS)
         status = rondo_compile(builder, &share, only, set);
-    rondo_program_destroy(builder);
+    rondo_program_destroy(program);
     if (status != RONDO_SUCCESS || instances == 1)
         return status;
     if ((*set)->plans[shape->rank]->program->largest_count == 1)

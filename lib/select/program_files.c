@@ -16,13 +16,6 @@
 
 #define BYTES_MAX ((size_t) 256 << 20) /* of a file */
 
-static uint64_t hash(uint64_t value, const char *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) /* FNV-1a */
-        value = (value ^ (unsigned char) data[i]) * 1099511628211u;
-    return value;
-}
-
 /* Puts directory and file before the latest message. */
 static rondo_result_t blame(rondo_result_t status, const char *directory, const char *name)
 {
@@ -83,7 +76,10 @@ static const char *sizes(const struct rondo_directives *own, char text[64])
 /* Compares a program with one that came before it. */
 static rondo_result_t compare(const struct rondo_program_builder *a, const struct rondo_program_file *before)
 {
-    const struct rondo_program_builder *b = before->program;
+    struct rondo_program_builder *b;
+    rondo_result_t status = rondo_program_builder_of(before->program, "RONDO_PROGRAMS", &b);
+    if (status != RONDO_SUCCESS)
+        return status;
     const struct rondo_directives *one = &a->directives, *other = &b->directives;
     char own_sizes[64], other_sizes[64];
     if (a->conditions.kind != b->conditions.kind || a->conditions.ranks != b->conditions.ranks)
@@ -101,6 +97,7 @@ static rondo_result_t compare(const struct rondo_program_builder *a, const struc
 static rondo_result_t add(const char *directory, const char *name, int unproved, struct rondo_program_files *files)
 {
     struct rondo_program_file file = {.name = strdup(name)};
+    struct rondo_program_builder *builder = NULL;
     char *text = NULL;
     size_t bytes = 0;
     if (file.name == NULL || !rondo_grow((void **) &files->files, files->count, &files->room, sizeof(file))) {
@@ -110,15 +107,18 @@ static rondo_result_t add(const char *directory, const char *name, int unproved,
     rondo_result_t status = read_text(directory, name, &text, &bytes);
     if (status == RONDO_SUCCESS)
         status = rondo_program_read_xml(text, bytes, &file.program);
-    if (status == RONDO_SUCCESS && file.program->conditions.kind == RONDO_KIND_CUSTOM)
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_builder_of(file.program, "RONDO_PROGRAMS", &builder);
+    if (status == RONDO_SUCCESS && builder->conditions.kind == RONDO_KIND_CUSTOM)
         status = rondo_fail(RONDO_ERR_ARGUMENT, "coll=\"custom\": calls choose among programs for collectives alone");
-    if (status == RONDO_SUCCESS && file.program->conditions.ranks != (uint32_t) unproved)
+    if (status == RONDO_SUCCESS && builder->conditions.ranks != (uint32_t) unproved)
         status = rondo_program_check(file.program, NULL);
     for (size_t i = 0; i < files->count && status == RONDO_SUCCESS; i++)
-        status = compare(file.program, &files->files[i]);
+        status = compare(builder, &files->files[i]);
     if (status == RONDO_SUCCESS) {
-        files->fingerprint = hash(files->fingerprint == 0 ? 14695981039346656037u : files->fingerprint, name, strlen(name) + 1);
-        files->fingerprint = hash(files->fingerprint, text, bytes);
+        files->fingerprint =
+            rondo_hash(files->fingerprint == 0 ? RONDO_HASH_BASIS : files->fingerprint, name, strlen(name) + 1);
+        files->fingerprint = rondo_hash(files->fingerprint, text, bytes);
     }
     free(text);
     files->files[files->count++] = file;

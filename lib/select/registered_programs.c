@@ -47,7 +47,7 @@ void rondo_programs_forget(struct rondo_comm *comm)
     while (comm->programs->registered != NULL) {
         struct rondo_registered *program = comm->programs->registered;
         comm->programs->registered = program->next;
-        rondo_program_destroy(program->builder);
+        rondo_program_builder_release(program->builder);
         free(program);
     }
 }

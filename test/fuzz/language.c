@@ -123,8 +123,7 @@ static void judge(rondo_program_t program, uint8_t blocks, uint8_t slots)
     struct rondo_compile_options options = {
         .blocks = (uint32_t) limits.blocks, .slots = (uint32_t) limits.slots, .exchanges = slots >> 7, .apart = slots >> 6 & 1};
     struct rondo_plan_set *set;
-    if (rondo_program_check(program, &limits) != RONDO_SUCCESS ||
-        rondo_program_compile(program, &options, -1, &set) != RONDO_SUCCESS ||
+    if (rondo_program_check(program, &limits) != RONDO_SUCCESS || plans_compile(program, &options, -1, &set) != RONDO_SUCCESS ||
         rondo_verify_plans(set, "fuzz", &proved, 0) != RONDO_SUCCESS) {
         fprintf(stderr, "refused: %s\n", rondo_last_error());
         abort();

@@ -87,7 +87,7 @@ static struct rondo_plan_set *make(const uint8_t *data)
     if (rondo_program_builtin(algorithm->name, rondo_kind_name(shape.kind), shape.size, shape.channels, shape.root, &program) !=
         RONDO_SUCCESS)
         return NULL;
-    if (rondo_program_compile(program, &options, -1, &set) != RONDO_SUCCESS)
+    if (plans_compile(program, &options, -1, &set) != RONDO_SUCCESS)
         abort();
     rondo_program_destroy(program);
     return set;

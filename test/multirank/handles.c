@@ -23,6 +23,7 @@ static size_t counts[64], displacements[64];
 static rondo_datatype_t types[64];
 static rondo_request_t made_request;
 static rondo_comm_t made_comm;
+static char *made_text;
 
 #define T RONDO_INT64
 #define S RONDO_SUM
@@ -109,6 +110,44 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_request_free, &h)                                                                                                  \
     X(rondo_request_callback, h, nothing, NULL)
 
+#define PROGRAM_CALLS(X)                                                                                                       \
+    X(rondo_program_describe, h, &(rondo_program_signature_t){0})                                                              \
+    X(rondo_program_check, h, NULL)                                                                                            \
+    X(rondo_program_write_xml, h, &made_text)                                                                                  \
+    X(rondo_program_write_listing, h, &made_text)                                                                              \
+    X(rondo_program_write_dot, h, &made_text)
+/* Those that return no result: the message tells. */
+#define LANGUAGE_CALLS(X)                                                                                                      \
+    X(rondo_program_destroy, h)                                                                                                \
+    X(rondo_chunk, h, 0, RONDO_BUFFER_INPUT, 0, 1)                                                                             \
+    X(rondo_chunk_copy, (rondo_chunk_t){h, 0, RONDO_BUFFER_INPUT, 0, 1, 1}, 0, RONDO_BUFFER_OUTPUT, 0)                         \
+    X(rondo_chunk_reduce, (rondo_chunk_t){h, 0, RONDO_BUFFER_INPUT, 0, 1, 1},                                                  \
+      (rondo_chunk_t){h, 0, RONDO_BUFFER_INPUT, 0, 1, 1})                                                                      \
+    X(rondo_program_channel, h, 1)                                                                                             \
+    X(rondo_program_parallelize, h, 2)                                                                                         \
+    X(rondo_program_serialize, h)                                                                                              \
+    X(rondo_program_assume, h, 0, 0, 1, &(int){0}, &(size_t){0})                                                               \
+    X(rondo_program_require, h, 0, 0, 1, &(int){0}, &(size_t){0})
+/* Those without a handle that a forked process may not call. */
+#define OTHER_CALLS(X)                                                                                                         \
+    X(rondo_init, &(rondo_t){0}, &(rondo_config_t) RONDO_CONFIG_DEFAULT)                                                       \
+    X(rondo_get_unique_id, &(rondo_unique_id_t){{0}})                                                                          \
+    X(rondo_op_create, combine, 1, &(rondo_op_t){0})                                                                           \
+    X(rondo_op_create_with, combine, NULL, 1, &(rondo_op_t){0})                                                                \
+    X(rondo_op_free, &(rondo_op_t){S})                                                                                         \
+    X(rondo_op_commutative, S, &(int){0})                                                                                      \
+    X(rondo_program_create, &(rondo_program_t){0}, &signature)                                                                 \
+    X(rondo_program_read_xml, "<algo/>", 7, &(rondo_program_t){0})                                                             \
+    X(rondo_program_builtin, "ring", "allreduce", 2, 1, 0, &(rondo_program_t){0})
+
+static const rondo_program_signature_t signature = {
+    .name = "copy", .collective = "custom", .ranks = 1, .chunks = 1, .inputs = 1, .outputs = 1};
+
+static void combine(const void *in, void *inout, size_t count, rondo_datatype_t type, void *argument)
+{
+    (void) in, (void) inout, (void) count, (void) type, (void) argument;
+}
+
 #define DEFINE(kind, name, ...)                                                                                                \
     static rondo_result_t call_##name(void *handle)                                                                            \
     {                                                                                                                          \
@@ -119,11 +158,31 @@ static void nothing(void *argument, rondo_result_t result)
 #define DEFINE_COMM(name, ...)    DEFINE(rondo_comm_t, name, __VA_ARGS__)
 #define DEFINE_RUNTIME(name, ...) DEFINE(rondo_t, name, __VA_ARGS__)
 #define DEFINE_REQUEST(name, ...) DEFINE(rondo_request_t, name, __VA_ARGS__)
-#define ROW(name, ...)            {#name, call_##name},
+#define DEFINE_PROGRAM(name, ...) DEFINE(rondo_program_t, name, __VA_ARGS__)
+#define DEFINE_LANGUAGE(name, ...)                                                                                             \
+    static rondo_result_t call_##name(void *handle)                                                                            \
+    {                                                                                                                          \
+        rondo_program_t h = handle;                                                                                            \
+        rondo_datatype_size(T, NULL); /* its message is the last one, if the call says nothing */                              \
+        (void) name(__VA_ARGS__);                                                                                              \
+        return strstr(rondo_last_error(), "forked") != NULL                      ? RONDO_ERR_STATE                             \
+               : strncmp(rondo_last_error(), #name ": ", sizeof(#name) + 1) == 0 ? RONDO_ERR_ARGUMENT                          \
+                                                                                 : RONDO_SUCCESS;                              \
+    }
+#define DEFINE_OTHER(name, ...)                                                                                                \
+    static rondo_result_t call_##name(void *unused)                                                                            \
+    {                                                                                                                          \
+        (void) unused;                                                                                                         \
+        return name(__VA_ARGS__);                                                                                              \
+    }
+#define ROW(name, ...) {#name, call_##name},
 
 COMM_CALLS(DEFINE_COMM)
 RUNTIME_CALLS(DEFINE_RUNTIME)
 REQUEST_CALLS(DEFINE_REQUEST)
+PROGRAM_CALLS(DEFINE_PROGRAM)
+LANGUAGE_CALLS(DEFINE_LANGUAGE)
+OTHER_CALLS(DEFINE_OTHER)
 
 struct row {
     const char *name;
@@ -132,16 +191,20 @@ struct row {
 static const struct row comm_calls[] = {COMM_CALLS(ROW)};
 static const struct row runtime_calls[] = {RUNTIME_CALLS(ROW)};
 static const struct row request_calls[] = {REQUEST_CALLS(ROW)};
+static const struct row program_calls[] = {PROGRAM_CALLS(ROW) LANGUAGE_CALLS(ROW)};
+static const struct row other_calls[] = {OTHER_CALLS(ROW)};
 #define ROWS(table) table, sizeof(table) / sizeof((table)[0])
 
 /* Makes each call of the table with the handle. what: for the report. */
 static void refuse(const struct row *rows, size_t count, void *handle, rondo_result_t wanted, const char *what)
 {
     for (size_t i = 0; i < count; i++) {
-        if (handle == NULL && strcmp(rows[i].name, "rondo_waitall") == 0)
-            continue; /* it skips entries that are NULL */
+        if (handle == NULL &&
+            (strcmp(rows[i].name, "rondo_waitall") == 0 || strcmp(rows[i].name, "rondo_program_destroy") == 0))
+            continue; /* NULL is nothing to do */
         made_request = NULL;
         made_comm = NULL;
+        made_text = NULL;
         STEP("%s with %s", rows[i].name, what);
         const rondo_result_t got = rows[i].call(handle);
         char name[64];
@@ -150,7 +213,7 @@ static void refuse(const struct row *rows, size_t count, void *handle, rondo_res
               (int) wanted, rondo_last_error());
         CHECK(strncmp(rondo_last_error(), name, strlen(name)) == 0, "%s with %s: the message does not name the call: %s",
               rows[i].name, what, rondo_last_error());
-        CHECK(made_request == NULL && made_comm == NULL, "%s with %s made something", rows[i].name, what);
+        CHECK(made_request == NULL && made_comm == NULL && made_text == NULL, "%s with %s made something", rows[i].name, what);
     }
 }
 
@@ -159,6 +222,7 @@ static void refuse_all_kinds(void *handle, rondo_result_t wanted, const char *wh
     refuse(ROWS(comm_calls), handle, wanted, what);
     refuse(ROWS(runtime_calls), handle, wanted, what);
     refuse(ROWS(request_calls), handle, wanted, what);
+    refuse(ROWS(program_calls), handle, wanted, what);
 }
 
 static void good(struct rank *me)
@@ -213,7 +277,16 @@ static void foreign(struct rank *me)
 static void refuse_other_kinds(struct rank *me)
 {
     rondo_request_t request = NULL;
+    rondo_program_t program = NULL;
     MUST(rondo_send_init(input, 1, T, me->rank, me->world, NULL, &request));
+    MUST(rondo_program_create(&program, &signature));
+    refuse(ROWS(program_calls), me->runtime, RONDO_ERR_ARGUMENT, "a runtime");
+    refuse(ROWS(program_calls), me->world, RONDO_ERR_ARGUMENT, "a communicator");
+    refuse(ROWS(program_calls), request, RONDO_ERR_ARGUMENT, "a request");
+    refuse(ROWS(comm_calls), program, RONDO_ERR_ARGUMENT, "a program");
+    refuse(ROWS(runtime_calls), program, RONDO_ERR_ARGUMENT, "a program");
+    refuse(ROWS(request_calls), program, RONDO_ERR_ARGUMENT, "a program");
+    rondo_program_destroy(program);
     refuse(ROWS(comm_calls), me->runtime, RONDO_ERR_ARGUMENT, "a runtime");
     refuse(ROWS(comm_calls), request, RONDO_ERR_ARGUMENT, "a request");
     refuse(ROWS(runtime_calls), me->world, RONDO_ERR_ARGUMENT, "a communicator");
@@ -268,6 +341,43 @@ static void freed(struct rank *me)
     }
 }
 
+/* A destroyed program is refused, also when its place in the table and its memory have been used again; and a reference to
+ * its chunks is none to another program's. One that was registered goes on to run. */
+static void programs(struct rank *me)
+{
+    rondo_program_signature_t own = signature;
+    rondo_program_t program = NULL, destroyed, other = NULL;
+    own.ranks = me->size;
+    MUST(rondo_program_create(&program, &own));
+    rondo_chunk_t chunk = {0};
+    for (int rank = 0; rank < me->size; rank++) {
+        chunk = rondo_chunk(program, rank, RONDO_BUFFER_INPUT, 0, 1);
+        rondo_program_require(program, rank, 0, 1, &rank, &(size_t){0});
+        rondo_chunk_copy(chunk, rank, RONDO_BUFFER_OUTPUT, 0);
+    }
+    MUST(rondo_program_register(me->world, program, 0, SIZE_MAX));
+    rondo_program_destroy(program);
+    destroyed = program;
+    for (int round = 0; round < 3; round++) {
+        for (int rank = 0; rank < me->size; rank++) {
+            if (rank == me->rank)
+                refuse(ROWS(program_calls), destroyed, RONDO_ERR_ARGUMENT, "a destroyed program");
+            good(me);
+        }
+        EXPECT(RONDO_ERR_ARGUMENT, "rondo_program_register", rondo_program_register(me->world, destroyed, 0, SIZE_MAX));
+        MUST(rondo_program_create(&other, &own));
+        CHECK(other != destroyed, "the destroyed handle %p again", (void *) other);
+        rondo_chunk_reduce(rondo_chunk(other, 0, RONDO_BUFFER_INPUT, 0, 1), chunk);
+        EXPECT(RONDO_ERR_ARGUMENT, "", rondo_program_check(other, NULL));
+        rondo_program_destroy(other);
+        const int64_t given = 17 * me->rank + round;
+        int64_t got = -1;
+        MUST(rondo_program_run("copy", &given, &got, 1, T, S, me->world));
+        CHECK(got == given, "the program copies %lld to %lld", (long long) given, (long long) got);
+        good(me);
+    }
+}
+
 /* More requests at a time than a block of the table has places; each is found. */
 static void many(struct rank *me)
 {
@@ -295,16 +405,13 @@ static void many(struct rank *me)
 /* All that a forked process may do: nothing. It returns the number of failures. */
 static long calls_of_child(struct rank *me)
 {
-    rondo_unique_id_t id;
-    rondo_t runtime = NULL;
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    rondo_request_t *request = me->argument;
+    void *const *parents = me->argument;
     refuse(ROWS(comm_calls), me->world, RONDO_ERR_STATE, "the parent's communicator");
     refuse(ROWS(runtime_calls), me->runtime, RONDO_ERR_STATE, "the parent's runtime");
-    refuse(ROWS(request_calls), *request, RONDO_ERR_STATE, "the parent's request");
+    refuse(ROWS(request_calls), parents[0], RONDO_ERR_STATE, "the parent's request");
+    refuse(ROWS(program_calls), parents[1], RONDO_ERR_STATE, "the parent's program");
     refuse_all_kinds(NULL, RONDO_ERR_STATE, "NULL");
-    EXPECT(RONDO_ERR_STATE, "rondo_init: ", rondo_init(&runtime, &config));
-    EXPECT(RONDO_ERR_STATE, "rondo_get_unique_id: ", rondo_get_unique_id(&id));
+    refuse(ROWS(other_calls), NULL, RONDO_ERR_STATE, "nothing");
     CHECK(strcmp(rondo_strerror(RONDO_ERR_STATE), "wrong state") == 0, "what needs no runtime works");
     return ranks_finish("child");
 }
@@ -313,10 +420,13 @@ static long calls_of_child(struct rank *me)
 static void forks(struct rank *me)
 {
     rondo_request_t request = NULL;
+    rondo_program_t program = NULL;
     int status = -1, go[2];
     char word = 0;
     MUST(rondo_allreduce_init(input, output + me->rank, 1, T, S, me->world, NULL, &request));
-    me->argument = &request;
+    MUST(rondo_program_create(&program, &signature));
+    void *parents[] = {request, program};
+    me->argument = parents;
     for (int rank = 0; rank < me->size; rank++) {
         if (rank == me->rank) {
             fflush(stdout);
@@ -350,13 +460,16 @@ static void forks(struct rank *me)
         }
         good(me);
     }
+    EXPECT(RONDO_ERR_ARGUMENT, "program 'copy'", rondo_program_check(program, NULL)); /* it asks for nothing */
+    rondo_program_destroy(program);
     MUST(rondo_request_free(&request));
 }
 
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"foreign", foreign}, {"kinds", kinds}, {"freed", freed}, {"many", many}, {"forks", forks}};
+} scenarios[] = {{"foreign", foreign},   {"kinds", kinds}, {"freed", freed},
+                 {"programs", programs}, {"many", many},   {"forks", forks}};
 
 static void run(struct rank *me)
 {
@@ -427,6 +540,8 @@ int main(int argc, char **argv)
         list(ROWS(comm_calls));
         list(ROWS(runtime_calls));
         list(ROWS(request_calls));
+        list(ROWS(program_calls));
+        list(ROWS(other_calls));
         return 0;
     }
     if (strcmp(scenario, "ended") == 0)

@@ -6,18 +6,20 @@ import subprocess
 
 from harness import ROOT
 
-FOLDERS = ("lib/", "proxy/", "transport/", "device/", "tools/", "compat/", "test/unit/", "test/multirank/")
-TYPES = {"runtime": "rondo_t", "comm": "rondo_comm_t", "request": "rondo_request_t"}
+FOLDERS = ("lib/", "proxy/", "transport/", "device/", "tools/", "compat/", "test/unit/", "test/multirank/", "test/fuzz/", "test/requests/",
+           "test/operators/", "test/injection/")
+TYPES = {"runtime": ("rondo_t", "rondo.h"), "comm": ("rondo_comm_t", "rondo.h"), "request": ("rondo_request_t", "rondo.h"),
+         "program_builder": ("rondo_program_t", "rondo_program.h")}
 
 
 def test_no_handle_is_taken_for_an_object(tmp_path):
-    header = (ROOT / "include" / "rondo.h").read_text()
-    for tag, name in TYPES.items():
-        header, count = re.subn(rf"typedef struct rondo_{tag} \*{name};",
-                                f"struct rondo_{tag}; typedef struct rondo_handle_of_{tag} *{name};", header)
+    headers = {name: (ROOT / "include" / name).read_text() for name in ("rondo.h", "rondo_program.h")}
+    for tag, (name, where) in TYPES.items():
+        headers[where], count = re.subn(rf"typedef struct rondo_{tag} \*{name};",
+                                        f"struct rondo_{tag}; typedef struct rondo_handle_of_{tag} *{name};", headers[where])
         assert count == 1, name
-    (tmp_path / "rondo.h").write_text(header)
-    (tmp_path / "rondo_program.h").write_text((ROOT / "include" / "rondo_program.h").read_text())
+    for name, text in headers.items():
+        (tmp_path / name).write_text(text)
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.c"], cwd=ROOT, capture_output=True, text=True,
                            check=True).stdout.split()
     files = [name for name in files if name.startswith(FOLDERS) and (ROOT / name).exists() and "rondo" in (ROOT / name).read_text()]

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "test/unit/support/plans.h"
 #include "test/unit/support/verdicts.h"
 
 static rondo_program_t make(const char *collective, int ranks, int chunks, int in_place)
@@ -218,7 +219,7 @@ static void time_one(const char *name, const char *collective, int ranks)
     rondo_program_t p;
     double start = seconds();
     assert_right(rondo_program_builtin(name, collective, ranks, 1, 0, &p));
-    assert_right(rondo_program_compile(p, &options, -1, &set));
+    assert_right(plans_compile(p, &options, -1, &set));
     double compiling = seconds() - start;
     start = seconds();
     assert_right(rondo_verify_plans(set, name, &limits, 0));

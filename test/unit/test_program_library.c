@@ -262,7 +262,7 @@ static void same_as_hand_written(const char *name, const struct rondo_algorithm 
     struct rondo_plan_set *ours = NULL, *theirs = hand_written(hand, &shape);
     rondo_program_t p;
     assert_right(rondo_program_builtin(name, rondo_kind_name(kind), ranks, channels, 0, &p));
-    assert_right(rondo_program_compile(p, &options, -1, &ours));
+    assert_right(plans_compile(p, &options, -1, &ours));
     for (shape.rank = 0; shape.rank < ranks; shape.rank++) {
         struct rondo_plan *used = NULL;
         if (!algorithm->blocks_a_peer) /* otherwise it asks more of the compiler */
@@ -340,7 +340,7 @@ static uint32_t exchanges_of(rondo_program_t p, int ranks, uint32_t blocks)
     struct rondo_compile_options options = {.blocks = blocks, .slots = 4, .protocol = RONDO_PROTOCOL_LL, .exchanges = 1};
     struct rondo_plan_set *set = NULL;
     uint32_t count = 0;
-    assert_right(rondo_program_compile(p, &options, -1, &set));
+    assert_right(plans_compile(p, &options, -1, &set));
     assert_right(rondo_verify_plans(set, "mine", &limits, 0));
     for (int rank = 0; rank < ranks; rank++)
         for (uint32_t b = 0; b < set->plans[rank]->program->blocks; b++)

@@ -20,7 +20,7 @@ static struct rondo_plan_set *compiled(const char *name, const char *collective,
     rondo_program_t p;
     if (rondo_program_builtin(name, collective, ranks, channels, 0, &p) != RONDO_SUCCESS)
         return NULL;
-    assert_right(rondo_program_compile(p, &options, -1, &set));
+    assert_right(plans_compile(p, &options, -1, &set));
     rondo_program_destroy(p);
     return set;
 }

@@ -8,10 +8,21 @@
 #include "device/engine/use.h"
 #include "lib/algorithms/algorithms.h"
 #include "lib/call/conditions.h"
+#include "lib/program/builder.h"
 #include "lib/program/plan_set.h"
+#include "lib/program/program.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* rondo_program_compile of the program of a handle. */
+static inline rondo_result_t plans_compile(rondo_program_t program, const struct rondo_compile_options *options, int only,
+                                           struct rondo_plan_set **set)
+{
+    struct rondo_program_builder *builder;
+    rondo_result_t result = rondo_program_builder_of(program, "plans_compile", &builder);
+    return result == RONDO_SUCCESS ? rondo_program_compile(builder, options, only, set) : result;
+}
 
 #define PLAYED_SLOTS 4
 #define PLAYED_WIRES 4096
