@@ -151,17 +151,23 @@ void rondo_peer_gone(struct rondo_runtime *runtime, int rank, enum rondo_gone ho
     rondo_comms_fail(runtime, &rank, 1, RONDO_ERR_PEER, text);
 }
 
+/* By a member that is gone, if there is one. A rank that has left may have done so because another one died. */
 static void fail_by_gone(struct rondo_comm *comm)
 {
     char text[256];
+    enum rondo_gone worst = RONDO_HERE;
+    int rank = -1;
     for (int i = 0; i < comm->size; i++) {
-        enum rondo_gone how = gone_how(comm->runtime, comm->members[i]);
-        if (how == RONDO_HERE)
+        const enum rondo_gone how = gone_how(comm->runtime, comm->members[i]);
+        if (how == RONDO_HERE || (worst != RONDO_HERE && (worst != RONDO_LEFT || how == RONDO_LEFT)))
             continue;
-        describe_gone(comm->members[i], how, text, sizeof(text));
-        fail(comm, RONDO_ERR_PEER, text);
-        return;
+        worst = how;
+        rank = comm->members[i];
     }
+    if (rank < 0)
+        return;
+    describe_gone(rank, worst, text, sizeof(text));
+    fail(comm, RONDO_ERR_PEER, text);
 }
 
 /* ---- on all ranks ---- */

@@ -1,4 +1,6 @@
-/* A lost device: running, waiting and later operations all end with the reason, and finalizing works. */
+/* What ends a communicator: of a lost device, running, waiting and later operations all end with the reason, and finalizing
+ * works; of ranks that are gone, one that died is the reason, and not one that left because of that. */
+#include "lib/context/failure.h"
 #include "lib/submission/queue.h"
 
 #include <setjmp.h>
@@ -45,8 +47,33 @@ static void test_lost(void **state)
     assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
+/* A communicator that is listed after the notices. Rank 0, which heard of the death first, has left before. */
+static void test_a_death_before_a_leave(void **state)
+{
+    enum { SIZE = 5 };
+    static const struct rondo_failure_listener *const nothing[] = {NULL};
+    int members[SIZE] = {0, 1, 2, 3, 4};
+    uint32_t gone[SIZE] = {[0] = RONDO_LEFT, [3] = RONDO_DIED};
+    struct rondo_runtime runtime = {.rank = 1, .size = SIZE, .gone = gone, .failure_listeners = nothing};
+    struct rondo_comm comm = {.runtime = &runtime, .rank = 1, .size = SIZE, .members = members};
+    (void) state;
+    pthread_mutex_init(&runtime.lock, NULL);
+    rondo_comm_fail_early(&comm);
+    assert_int_equal(rondo_comm_failure(&comm), RONDO_ERR_PEER);
+    assert_string_equal(comm.failure, "rank 3 has died");
+    gone[3] = RONDO_HERE;
+    comm.failed = RONDO_SUCCESS;
+    rondo_comm_fail_early(&comm);
+    assert_string_equal(comm.failure, "rank 0 has left");
+    gone[0] = RONDO_HERE;
+    comm.failed = RONDO_SUCCESS;
+    rondo_comm_fail_early(&comm);
+    assert_int_equal(rondo_comm_failure(&comm), RONDO_SUCCESS);
+    pthread_mutex_destroy(&runtime.lock);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost), cmocka_unit_test(test_a_death_before_a_leave)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
