@@ -2,6 +2,7 @@
 import ctypes
 import os
 import random
+import re
 import signal
 import socket
 import time
@@ -374,12 +375,22 @@ def test_debugged_in_the_middle():
         job.finish([0, 1])
 
 
+def came_late(results):
+    """Whether this machine was too slow for the job to meet: ranks that others missed found, once they ran, that rank 0 had given up."""
+    codes = {code for code, _, _ in results.values()}
+    missed = {int(rank) for _, _, message in results.values()
+              for ranks in re.findall(r"^ranks? ([\d, ]+) of \d+ did not come", message) for rank in re.findall(r"\d+", ranks)}
+    return codes == {BOOTSTRAP} and bool(missed) and all(rank in results and "found no rank 0" in results[rank][2] for rank in missed)
+
+
 @pytest.mark.parametrize("lives", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_killed_at_any_time(lives):
     """Any rank, from rondo_init to rondo_finalize: every survivor ends in time, with the number of the dead rank."""
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
-    for number in range(lives):
+    number = late = 0
+    while number < lives + late:
+        number += 1
         size, moment = draw.randint(3, 5), draw.uniform(0, 0.8)
         victim = draw.randrange(size)
         where_killed = f"life {number} of seed {seed}: rank {victim} of {size} after {moment:.3f} s"
@@ -388,7 +399,12 @@ def test_killed_at_any_time(lives):
             job.ranks[victim].process.kill()
             killed = time.monotonic()
             others = [rank for rank in job.ranks if rank != victim]
-            for rank, (code, _, message) in job.results(others).items():
+            results = job.results(others)
+            if came_late(results):  # it tells nothing of the victim
+                late += 1
+                assert late < lives, f"{late} jobs have not met\n{job.output()}"
+                continue
+            for rank, (code, _, message) in results.items():
                 assert code == SUCCESS or f"rank {victim}" in message, f"{where_killed}\n{job.output()}"
                 assert code in (SUCCESS, PEER, BOOTSTRAP), f"{where_killed}\n{job.output()}"
             job.wait_for("FINALIZED", others)
