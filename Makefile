@@ -52,7 +52,7 @@ UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c))
 MULTIRANK   := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(MULTIRANK_SOURCES)))
-FUZZERS     ?= xml language verify tuning environment frame handshake $(if $(HAS_JANSSON),trace)
+FUZZERS     ?= xml language verify directory tuning environment frame handshake $(if $(HAS_JANSSON),trace conditions)
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
@@ -187,7 +187,8 @@ $(REPLAYS): $(BUILD)/test/replay_%: $(BUILD)/obj/test/fuzz/%.o $(BUILD)/obj/test
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter-out %.a,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS_OF_TARGET) $(LDLIBS)
 $(BUILD)/test/replay_trace: $(BUILD)/obj/tools/trace/load.o
-$(BUILD)/test/replay_trace: LDLIBS_OF_TARGET := $(JANSSON_LIB)
+$(BUILD)/test/replay_conditions: $(BUILD)/obj/tools/program/conditions.o
+$(BUILD)/test/replay_trace $(BUILD)/test/replay_conditions: LDLIBS_OF_TARGET := $(JANSSON_LIB)
 
 # ---- what a newcomer runs; both install what they lack ----
 .PHONY: deps
@@ -254,7 +255,7 @@ tsan:
 # (make/fuzz-corpus). What finds new paths is kept in the build folder; `make fuzz-merge` takes the smallest of it into the archive.
 SECONDS ?= 60
 FUZZ_SOURCES := $(filter-out lib/base/host.c,$(wildcard lib/base/*.c)) lib/bootstrap/frame_connection.c lib/bootstrap/process_socket.c lib/bootstrap/handshake.c \
-                lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
+                lib/select/tuning.c lib/select/program_files.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
 FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
@@ -262,7 +263,8 @@ $(BUILD)/fuzz/%.o: %.c
 $(BUILD)/fuzz_%: $(BUILD)/fuzz/test/fuzz/%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS_OF_TARGET)
 $(BUILD)/fuzz_trace: $(BUILD)/fuzz/tools/trace/load.o
-$(BUILD)/fuzz_trace: LDLIBS_OF_TARGET := $(JANSSON_LIB)
+$(BUILD)/fuzz_conditions: $(BUILD)/fuzz/tools/program/conditions.o
+$(BUILD)/fuzz_trace $(BUILD)/fuzz_conditions: LDLIBS_OF_TARGET := $(JANSSON_LIB)
 .PRECIOUS: $(BUILD)/fuzz/%.o
 fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
 	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; make/fuzz-corpus unpack test/fuzz/corpus/$$f.zip $(BUILD)/fuzz-seeds/$$f; \
