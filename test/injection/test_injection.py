@@ -105,4 +105,4 @@ def test_a_sample_of_all_points():
     gpu-test`."""
     output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
-    assert points >= 50, output
+    assert points >= (10 if SANITIZED else 50), output  # beside other work a run takes seconds there

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import mpis
 import pytest
-from harness import FAILURE, PATIENCE, ROOT
+from harness import FAILURE, PATIENCE, ROOT, SANITIZED
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer's library cannot be preloaded behind the drop-in into a plain program")
 
 HERE = ROOT / "test" / "mpi"
 FOUND = mpis.found()

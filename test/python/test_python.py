@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from harness import SANITIZED
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer's library cannot be loaded by a plain interpreter")
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = TREE / os.environ.get("RONDO_X_BUILD", "build")
