@@ -177,8 +177,12 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_combine_bytes(int type, int op, int which,
     }
 #pragma unroll
     for (int shift = 0; shift < 32; shift += 8) {
-        uint8_t x = (uint8_t) (a >> shift), y = (uint8_t) (b >> shift); /* what is left does not depend on the sign */
-        result |= (uint32_t) rondo_cuda_apply_uint8(op, which, x, y) << shift;
+        uint8_t x = (uint8_t) (a >> shift), y = (uint8_t) (b >> shift);
+        if (type == RONDO_INT8)
+            x = (uint8_t) rondo_cuda_apply_int8(op, which, (int8_t) x, (int8_t) y);
+        else
+            x = rondo_cuda_apply_uint8(op, which, x, y);
+        result |= (uint32_t) x << shift;
     }
     return result;
 }
@@ -196,10 +200,17 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_combine_halves(int type, int op, int which
         uint32_t x = __vsetne2(a, 0), y = __vsetne2(b, 0);
         return which == RONDO_LAND ? x & y : which == RONDO_LOR ? x | y : x ^ y;
     }
-    /* What is left does not depend on the sign. */
-    uint16_t low = rondo_cuda_apply_uint16(op, which, (uint16_t) a, (uint16_t) b);
-    uint16_t high = rondo_cuda_apply_uint16(op, which, (uint16_t) (a >> 16), (uint16_t) (b >> 16));
-    return (uint32_t) high << 16 | low;
+    uint32_t result = 0;
+#pragma unroll
+    for (int shift = 0; shift < 32; shift += 16) {
+        uint16_t x = (uint16_t) (a >> shift), y = (uint16_t) (b >> shift);
+        if (type == RONDO_INT16)
+            x = (uint16_t) rondo_cuda_apply_int16(op, which, (int16_t) x, (int16_t) y);
+        else
+            x = rondo_cuda_apply_uint16(op, which, x, y);
+        result |= (uint32_t) x << shift;
+    }
+    return result;
 }
 
 #define RONDO_CUDA_PAIR(words, i) ((uint64_t) (words)[(i) + 1] << 32 | (words)[i])

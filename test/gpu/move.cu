@@ -245,8 +245,9 @@ static int random_operator(int type, uint32_t *average)
 {
     int op;
     do
-        op = (int) random_below(RONDO_MINLOC); /* those of pairs are the host's */
-    while (is_floating(type) && (op == RONDO_BAND || op == RONDO_BOR || op == RONDO_BXOR));
+        op = (int) random_below(RONDO_OP_COUNT);
+    while (op == RONDO_MINLOC || op == RONDO_MAXLOC || /* those of pairs are the host's */
+           (is_floating(type) && (op == RONDO_BAND || op == RONDO_BOR || op == RONDO_BXOR)));
     *average = 0;
     if (random_below(3) == 0)
         op = RONDO_SUM;

@@ -1,7 +1,9 @@
 """The package python/rondo: every collective of it in every form on ranks that are threads, and its errors."""
 import array
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -117,9 +119,23 @@ print("ok")
 '''
 
 
-def test_all_collectives_and_errors(tmp_path):
+def run_python(program):
+    """What the program prints, with the package and the library of this tree."""
     if not LIBRARY.exists():
         pytest.fail(f"{LIBRARY} is not built")
     environment = dict(os.environ, PYTHONPATH=str(TREE / "python"), RONDO_X_LIBRARY=str(LIBRARY))
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.strip() == "ok", done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def test_all_collectives_and_errors():
+    assert run_python(PROGRAM) == "ok"
+
+
+def test_operators_are_those_of_the_header():
+    """All but those of pairs, for which the package has no type."""
+    rows = re.search(r"typedef enum \{([^}]*)RONDO_OP_COUNT", (TREE / "include/rondo.h").read_text()).group(1)
+    numbers = {name.lower(): int(number) for name, number in re.findall(r"RONDO_(\w+)\s*=\s*(\d+),", rows)}
+    assert len(numbers) >= 13 and {numbers.pop("minloc"), numbers.pop("maxloc")} == {11, 12}
+    assert json.loads(run_python("import json, rondo; print(json.dumps(rondo._OPS))")) == numbers

@@ -74,9 +74,10 @@ static int exists(rondo_datatype_t type, rondo_op_t op)
 {
     if (type == RONDO_COMPLEX_FLOAT || type == RONDO_COMPLEX_DOUBLE)
         return op == RONDO_PROD; /* sums are of their parts */
+    const int of_pairs = op == RONDO_MINLOC || op == RONDO_MAXLOC;
     if (type == RONDO_LONG_DOUBLE)
-        return op <= RONDO_LXOR;
-    return op == RONDO_MINLOC || op == RONDO_MAXLOC;
+        return !of_pairs && op != RONDO_BAND && op != RONDO_BOR && op != RONDO_BXOR;
+    return of_pairs;
 }
 
 static void put_long_double(long double value, void *element)
