@@ -29,6 +29,7 @@ install: all man
 	    -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in >$(BUILD)/rondo.pc
 	@$(INSTALLED) | make/install-files '$(DESTDIR)' $(MANIFEST)
 	@echo "rondo $(VERSION) is installed in $(DESTDIR)$(PREFIX); 'make uninstall' with the same PREFIX and DESTDIR removes it"
+	@echo "programs find librondo.so once ldconfig has run (as root, where $(LIBDIR) is among its folders), or by LD_LIBRARY_PATH=$(LIBDIR)"
 uninstall:
 	@make/install-files --remove '$(DESTDIR)' $(MANIFEST)
 	@echo "rondo is removed from $(DESTDIR)$(PREFIX)"
