@@ -63,7 +63,7 @@ KERNEL_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
-ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(BUILD)/test/injection
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
 .PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi

@@ -14,7 +14,8 @@ define INSTALLED
   for f in $$(find $(BUILD)/man -type f); do d=$${f%/*}; echo "file 644 $$f $(MANDIR)/$${d##*/}/$${f##*/}"; done; \
   for f in $(INSTALLED_BINARIES); do echo "file 755 $$f $(BINDIR)/$${f##*/}"; done; \
   for f in $(wildcard LICENSE); do echo "file 644 $$f $(DOCDIR)/$$f"; done; \
-  $(if $(HAS_NCCL),echo "file 755 $(BUILD)/nccl/libnccl.so.2 $(LIBDIR)/rondo/libnccl.so.2";) \
+  $(if $(HAS_NCCL),echo "file 755 $(BUILD)/nccl/libnccl.so.2 $(LIBDIR)/rondo/libnccl.so.2"; \
+    echo "file 644 compat/nccl/device/nccl_device.h $(INCLUDEDIR)/rondo/nccl/nccl_device.h";) \
   for f in $(MPI_LIBS); do echo "file 755 $$f $(LIBDIR)/rondo/$${f##*/}"; done; \
   echo "file 755 $(BUILD)/librondo.so.$(VERSION) $(LIBDIR)/librondo.so.$(VERSION)"; \
   echo "file 644 $(BUILD)/librondo.a $(LIBDIR)/librondo.a"; \

@@ -51,4 +51,11 @@ $(BUILD)/test/nccl_api: $(NCCL_SCENARIOS:%.c=$(BUILD)/obj/%.o)
 $(NCCL_TESTS): $(BUILD)/test/nccl_%: $(BUILD)/obj/test/nccl/%.o $(NCCL_TEST_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/nccl/libnccl.so.2
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(BUILD)/nccl -lnccl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../nccl' $(CUDA_LIBS) -lm
-tests: $(NCCL_TESTS)
+# Kernels of a program, with the drop-in's nccl_device.h before NVIDIA's.
+NCCL_KERNEL_TESTS := $(if $(HAS_NCCL),$(patsubst test/nccl/%.cu,$(BUILD)/test/nccl_%,$(wildcard test/nccl/*.cu)))
+$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard test/nccl/*.cu)): CPPFLAGS := -Icompat/nccl/device $(CPPFLAGS) -isystem $(NCCL_INCLUDE)
+$(NCCL_KERNEL_TESTS): $(BUILD)/test/nccl_%: $(BUILD)/obj/test/nccl/%.cu.o $(BUILD)/obj/test/nccl/ranks.o $(BUILD)/nccl/libnccl.so.2
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(BUILD)/nccl -lnccl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../nccl' $(CUDA_LIBS) -lstdc++
+tests: $(NCCL_TESTS) $(NCCL_KERNEL_TESTS)
+-include $(patsubst test/nccl/%.cu,$(BUILD)/obj/test/nccl/%.cu.d,$(wildcard test/nccl/*.cu))

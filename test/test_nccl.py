@@ -66,6 +66,11 @@ def test_newer_calls(ranks):
     on_host(program("nccl_newer"), "--ranks", ranks)
 
 
+def test_device_communicators():
+    """What is refused of them; kernels run on GPUs alone (test/gpu/test_gpu_nccl.py)."""
+    on_host(program("nccl_device_api"), "--ranks", 2)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3), (2, 2)])
 def test_matrix(shape):
     threads, gpus = shape

@@ -52,6 +52,7 @@ void rondo_nccl_comm_delete(struct ncclComm *comm)
         cudaFree(retained->memory);
         free(retained);
     }
+    rondo_nccl_blocks_free(comm);
     for (int i = 0; i < comm->scalar_count; i++)
         free(comm->scalars[i]);
     free(comm->scalars);
@@ -245,6 +246,7 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
         return rondo_nccl_fail(ncclInvalidArgument, "ncclCommAbort: %p is no communicator, or was destroyed", (void *) comm);
     /* Sequentially consistent with who makes it, which stores comm and then looks at aborted: one of the two sees the other. */
     __atomic_store_n(&comm->aborted, 1, __ATOMIC_SEQ_CST);
+    rondo_nccl_abort_kernels(comm);
     rondo_comm_t inner = __atomic_load_n(&comm->comm, __ATOMIC_SEQ_CST);
     if (inner != NULL)
         rondo_comm_abort(inner, 1);

@@ -6,8 +6,9 @@
 #define RONDO_COMPAT_NCCL_INTERFACE_H
 
 #pragma GCC visibility push(default)
-#include <nccl.h>
+#include "compat/nccl/device/nccl_device.h"
 
+#include <nccl.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -143,31 +144,8 @@ RONDO_NCCL_DECLARE(ncclResult_t, ncclParamGetParameter, const char *, const char
 RONDO_NCCL_DECLARE(ncclResult_t, ncclParamGetAllParameterKeys, const char ***, int *)
 RONDO_NCCL_DECLARE(void, ncclParamDumpAll, void)
 
-/* ---- nccl_device.h's functions for the host; a file includes that or this ---- */
+/* ---- nccl_device.h's functions for the host ---- */
 
-#ifndef _NCCL_DEVICE_CORE_H_
-typedef struct ncclTeam {
-    int nRanks, rank, stride;
-} ncclTeam_t;
-/* 2.32's; 2.29's ends with ginType or later, and size says where the caller's ends. */
-typedef struct ncclCommProperties {
-    size_t size;
-    unsigned int magic, version;
-    int rank, nRanks, cudaDev, nvmlDev;
-    bool deviceApiSupport, multimemSupport;
-    int ginType, nLsaTeams;
-    bool hostRmaSupport;
-    int railedGinType;
-    uint64_t commHash;
-    int ginMinStride, ginConnectionType;
-    bool ginSupport[64];
-    size_t devCommRuntimeVersionSize;
-    bool cftSupport, cftMulticastSupport, cftCountedSupport;
-} ncclCommProperties_t;
-#define NCCL_COMM_PROPERTIES_INITIALIZER                                                                                       \
-    {                                                                                                                          \
-        .size = sizeof(ncclCommProperties_t), .magic = 0xcafebeef, .version = RONDO_NCCL_INTERFACE_VERSION                     \
-    }
 RONDO_NCCL_DECLARE(ncclResult_t, ncclCommQueryProperties, ncclComm_t, ncclCommProperties_t *)
 RONDO_NCCL_DECLARE(ncclResult_t, ncclGetLsaDevicePointer, ncclWindow_t, size_t, int, void **)
 RONDO_NCCL_DECLARE(ncclResult_t, ncclGetPeerDevicePointer, ncclWindow_t, size_t, int, void **)
@@ -176,7 +154,10 @@ RONDO_NCCL_DECLARE(ncclTeam_t, ncclTeamLsa, ncclComm_t)
 RONDO_NCCL_DECLARE(ncclTeam_t, ncclTeamRail, ncclComm_t)
 RONDO_NCCL_DECLARE(int, ncclTeamRankToWorld, ncclComm_t, ncclTeam_t, int)
 RONDO_NCCL_DECLARE(int, ncclTeamRankToLsa, ncclComm_t, ncclTeam_t, int)
-#endif
+RONDO_NCCL_DECLARE(ncclResult_t, ncclDevCommCreate, ncclComm_t, const ncclDevCommRequirements_t *, ncclDevComm_t *)
+RONDO_NCCL_DECLARE(ncclResult_t, ncclDevCommDestroy, ncclComm_t, const ncclDevComm_t *)
+RONDO_NCCL_DECLARE(ncclResult_t, ncclLsaBarrierCreateRequirement, ncclTeam_t, int, ncclLsaBarrierHandle_t *,
+                   ncclDevResourceRequirements_t *)
 
 #ifdef __cplusplus
 }

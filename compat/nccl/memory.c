@@ -19,6 +19,7 @@ struct view {
 struct rondo_nccl_window {
     struct rondo_nccl_window *next; /* of the communicator (its lock) */
     void *address;
+    const void *handle; /* what the program calls it: on a GPU, a record for kernels (struct ncclWindow_vidmem) */
     int shared;         /* rondo_comm_register has it */
     struct view *views; /* by rank, with the address NULL of those that are not reached; NULL: of a window that is not shared */
     int ranks, rank;
@@ -69,6 +70,7 @@ static struct rondo_nccl_window *add(struct ncclComm *comm, void *memory, int sh
     if (window == NULL)
         return NULL;
     window->address = memory;
+    window->handle = window;
     window->shared = shared;
     pthread_mutex_lock(&comm->lock);
     window->next = comm->windows;
@@ -82,7 +84,7 @@ static struct rondo_nccl_window *take(struct ncclComm *comm, const void *handle)
 {
     pthread_mutex_lock(&comm->lock);
     struct rondo_nccl_window **link = &comm->windows, *found;
-    while (*link != NULL && *link != handle)
+    while (*link != NULL && (*link)->handle != handle)
         link = &(*link)->next;
     found = *link;
     if (found != NULL)
@@ -91,8 +93,10 @@ static struct rondo_nccl_window *take(struct ncclComm *comm, const void *handle)
     return found;
 }
 
-static void destroy(struct rondo_nccl_window *window)
+static void destroy(struct ncclComm *comm, struct rondo_nccl_window *window)
 {
+    if (window != NULL && window->handle != window)
+        rondo_nccl_block_give_back(comm, window->handle);
     if (window != NULL && window->views != NULL) {
         pthread_mutex_lock(&all_windows.lock);
         struct rondo_nccl_window **link = &all_windows.first;
@@ -120,18 +124,28 @@ ncclResult_t pncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes
 }
 NCCL_EXPORT(ncclCommRegister);
 
+ncclResult_t rondo_nccl_window_remove(struct ncclComm *comm, const void *handle, void **memory, const char *function)
+{
+    ncclResult_t result = ncclSuccess;
+    struct rondo_nccl_window *window = take(comm, handle);
+    if (window == NULL)
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: %p is no registration of communicator %p", function, handle,
+                               (void *) comm);
+    if (memory != NULL)
+        *memory = window->address;
+    if (window->shared)
+        result = rondo_nccl_result(rondo_comm_deregister(comm->comm, window->address), function);
+    destroy(comm, window);
+    return result;
+}
+
 static ncclResult_t remove_one(ncclComm_t comm, void *handle, const char *function)
 {
     ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_ASK, function);
     if (result != ncclSuccess)
         return result;
-    struct rondo_nccl_window *window = handle != NULL ? take(comm, handle) : NULL;
-    if (window == NULL && handle != NULL)
-        result = rondo_nccl_fail(ncclInvalidArgument, "%s: %p is no registration of communicator %p", function, handle,
-                                 (void *) comm);
-    if (window != NULL && window->shared)
-        result = rondo_nccl_result(rondo_comm_deregister(comm->comm, window->address), function);
-    destroy(window);
+    if (handle != NULL)
+        result = rondo_nccl_window_remove(comm, handle, NULL, function);
     rondo_nccl_comm_let_go(comm);
     return result;
 }
@@ -158,8 +172,7 @@ static int is_this_process(const struct view *view)
     return memcmp(view->process, process_key, sizeof(process_key)) == 0 && memcmp(process_key, none, sizeof(none)) != 0;
 }
 
-/* Whether kernels on one GPU reach the memory of the other. */
-static int can_access(int from, int to)
+int rondo_nccl_can_access(int from, int to)
 {
     int can = from == to;
     if (!can && cudaDeviceCanAccessPeer(&can, from, to) != cudaSuccess) {
@@ -189,10 +202,10 @@ static void look_at_views(struct ncclComm *comm, struct view *views)
     for (int r = 0; r < comm->size; r++) {
         const int here = is_this_process(&views[r]);
         for (int k = 0; k < comm->size; k++)
-            lsa = lsa && here && is_this_process(&views[k]) && can_access(views[r].device, views[k].device);
+            lsa = lsa && here && is_this_process(&views[k]) && rondo_nccl_can_access(views[r].device, views[k].device);
         if (here && comm->signals[r] == NULL)
             comm->signals[r] = views[r].signals;
-        if (!here || !can_access(comm->device, views[r].device))
+        if (!here || !rondo_nccl_can_access(comm->device, views[r].device))
             views[r].address = NULL;
         else
             enable_access(comm->device, views[r].device);
@@ -201,21 +214,37 @@ static void look_at_views(struct ncclComm *comm, struct view *views)
     pthread_mutex_unlock(&comm->lock);
 }
 
+/* Whether all ranks have memory, and, of windows that are to be alike, as much. All find the same. */
+static ncclResult_t check_views(const struct ncclComm *comm, const struct view *views, int alike, const char *function)
+{
+    for (int r = 0; r < comm->size; r++) {
+        if (views[r].address == NULL)
+            return rondo_nccl_fail(ncclSystemError, "%s: rank %d has no memory for %zu bytes", function, r,
+                                   (size_t) views[r].bytes);
+        if (alike && views[r].bytes != views[0].bytes)
+            return rondo_nccl_fail(ncclInvalidArgument, "%s: rank 0 wants %zu bytes of resources, rank %d %zu", function,
+                                   (size_t) views[0].bytes, r, (size_t) views[r].bytes);
+    }
+    return ncclSuccess;
+}
+
 /* What the other ranks have. A failed exchange fails on all ranks. */
-static ncclResult_t exchange_views(struct rondo_nccl_job *job, struct view **result)
+static ncclResult_t exchange_views(struct ncclComm *comm, void *memory, size_t bytes, int alike, struct view **result,
+                                   const char *function)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct ncclComm *comm = job->parent;
     pthread_once(&once, make_key);
-    struct view mine = {.address = job->address, .bytes = job->bytes, .device = comm->device};
+    struct view mine = {.address = memory, .bytes = bytes, .device = comm->device};
     struct view *views = calloc((size_t) comm->size, sizeof(*views));
     if (views == NULL || !rondo_nccl_signals_prepare(comm)) {
         free(views);
-        return rondo_nccl_fail(ncclSystemError, "ncclCommWindowRegister: no memory");
+        return rondo_nccl_fail(ncclSystemError, "%s: no memory", function);
     }
     memcpy(mine.process, process_key, sizeof(process_key));
     mine.signals = comm->signals[comm->rank];
-    ncclResult_t status = rondo_nccl_share(comm, &mine, sizeof(mine), views, "ncclCommWindowRegister");
+    ncclResult_t status = rondo_nccl_share(comm, &mine, sizeof(mine), views, function);
+    if (status == ncclSuccess)
+        status = check_views(comm, views, alike, function);
     if (status != ncclSuccess) {
         free(views);
         return status;
@@ -225,29 +254,76 @@ static ncclResult_t exchange_views(struct rondo_nccl_job *job, struct view **res
     return ncclSuccess;
 }
 
-static ncclResult_t open_window(struct rondo_nccl_job *job)
+/* What kernels know the window by. NULL: no memory. */
+static const void *make_record(struct ncclComm *comm, const struct rondo_nccl_window *window)
 {
-    struct view *views = NULL;
-    ncclResult_t result =
-        rondo_nccl_result(rondo_comm_register(job->parent->comm, job->address, job->bytes), "ncclCommWindowRegister");
-    if (result != ncclSuccess)
-        return result;
-    result = exchange_views(job, &views);
-    struct rondo_nccl_window *window = result == ncclSuccess ? add(job->parent, job->address, 1) : NULL;
+    const size_t bytes = sizeof(ncclWindow_vidmem_t) + (size_t) comm->size * sizeof(char *);
+    const int lsa = rondo_nccl_lsa_size(comm);
+    ncclWindow_vidmem_t *record = calloc(1, bytes);
+    void *place = record != NULL ? rondo_nccl_block_take(comm, bytes) : NULL;
+    if (place != NULL) {
+        record->rank = comm->rank;
+        record->nRanks = comm->size;
+        record->lsaRank = comm->rank % lsa;
+        record->lsaSize = lsa;
+        for (int r = 0; r < comm->size; r++)
+            record->bases[r] = window->views[r].address;
+        if (!rondo_nccl_block_write(comm, place, record, bytes)) {
+            rondo_nccl_block_give_back(comm, place);
+            place = NULL;
+        }
+    }
+    free(record);
+    return place;
+}
+
+static ncclResult_t list_window(struct ncclComm *comm, void *memory, int shared, struct view *views, void **handle,
+                                const char *function)
+{
+    struct rondo_nccl_window *window = add(comm, memory, shared);
     if (window == NULL) {
         free(views);
-        rondo_comm_deregister(job->parent->comm, job->address);
-        return result != ncclSuccess ? result : rondo_nccl_fail(ncclSystemError, "ncclCommWindowRegister: no memory");
+        return rondo_nccl_fail(ncclSystemError, "%s: no memory", function);
     }
     window->views = views;
-    window->ranks = job->parent->size;
-    window->rank = job->parent->rank;
+    window->ranks = comm->size;
+    window->rank = comm->rank;
     pthread_mutex_lock(&all_windows.lock);
     window->next_of_all = all_windows.first;
     all_windows.first = window;
     pthread_mutex_unlock(&all_windows.lock);
-    *job->window = window;
+    if (comm->device >= 0) {
+        const void *record = make_record(comm, window);
+        if (record == NULL) {
+            destroy(comm, take(comm, window));
+            return rondo_nccl_fail(ncclSystemError, "%s: no memory on the GPU", function);
+        }
+        window->handle = record;
+    }
+    *handle = (void *) (uintptr_t) window->handle;
     return ncclSuccess;
+}
+
+ncclResult_t rondo_nccl_window_make(struct ncclComm *comm, void *memory, size_t bytes, int direct, void **handle,
+                                    const char *function)
+{
+    struct view *views = NULL;
+    ncclResult_t result = ncclSuccess;
+    if (direct)
+        result = rondo_nccl_result(rondo_comm_register(comm->comm, memory, bytes), function);
+    if (result != ncclSuccess)
+        return result;
+    result = exchange_views(comm, memory, bytes, !direct, &views, function);
+    if (result == ncclSuccess)
+        result = list_window(comm, memory, direct, views, handle, function);
+    if (result != ncclSuccess && direct)
+        rondo_comm_deregister(comm->comm, memory);
+    return result;
+}
+
+static ncclResult_t open_window(struct rondo_nccl_job *job)
+{
+    return rondo_nccl_window_make(job->parent, job->address, job->bytes, 1, job->window, "ncclCommWindowRegister");
 }
 
 /* A symmetric window promises that all ranks use it alike, which is what direct access wants; others promise nothing. */
@@ -272,7 +348,7 @@ ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes
         job->parent = comm; /* lets it go */
         job->address = memory;
         job->bytes = bytes;
-        job->window = (struct rondo_nccl_window **) (void *) window;
+        job->window = (void **) window;
         return rondo_nccl_note(rondo_nccl_submit(job));
     }
     free(job);
@@ -294,7 +370,7 @@ ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t handle, void **out
         return result;
     pthread_mutex_lock(&comm->lock);
     const struct rondo_nccl_window *window = comm->windows;
-    while (window != NULL && (const void *) window != (const void *) handle)
+    while (window != NULL && window->handle != (const void *) handle)
         window = window->next;
     if (window != NULL && out != NULL)
         *out = window->address;
@@ -309,14 +385,14 @@ NCCL_EXPORT(ncclWinGetUserPtr);
 
 int rondo_nccl_lsa_size(const struct ncclComm *comm)
 {
-    return __atomic_load_n(&comm->lsa, __ATOMIC_ACQUIRE) ? comm->size : 1;
+    return comm->world->lsa || __atomic_load_n(&comm->lsa, __ATOMIC_ACQUIRE) ? comm->size : 1;
 }
 
 /* Under the lock of all windows. */
 static ncclResult_t look_up(ncclWindow_t handle, int rank, size_t offset, size_t bytes, void **address, const char *function)
 {
     const struct rondo_nccl_window *window = all_windows.first;
-    while (window != NULL && (const void *) window != (const void *) handle)
+    while (window != NULL && window->handle != (const void *) handle)
         window = window->next_of_all;
     if (window == NULL)
         return rondo_nccl_fail(ncclInvalidArgument, "%s: %p is no window with NCCL_WIN_COLL_SYMMETRIC", function,
@@ -340,7 +416,7 @@ ncclResult_t rondo_nccl_window_reach(struct ncclComm *comm, ncclWindow_t window,
 {
     pthread_mutex_lock(&comm->lock);
     const struct rondo_nccl_window *own = comm->windows;
-    while (own != NULL && (const void *) own != (const void *) window)
+    while (own != NULL && own->handle != (const void *) window)
         own = own->next;
     pthread_mutex_unlock(&comm->lock);
     if (own == NULL)
@@ -367,7 +443,7 @@ ncclResult_t pncclGetLsaDevicePointer(ncclWindow_t window, size_t offset, int ra
     int reached = 0, own = rank;
     pthread_mutex_lock(&all_windows.lock);
     const struct rondo_nccl_window *found = all_windows.first;
-    while (found != NULL && (const void *) found != (const void *) window)
+    while (found != NULL && found->handle != (const void *) window)
         found = found->next_of_all;
     for (int r = 0; found != NULL && r < found->ranks; r++)
         reached += found->views[r].address != NULL;
@@ -386,7 +462,7 @@ void rondo_nccl_forget_windows(struct ncclComm *comm)
         comm->windows = window->next;
         if (window->shared)
             rondo_comm_deregister(comm->comm, window->address);
-        destroy(window);
+        destroy(comm, window);
     }
     rondo_nccl_signals_forget(comm);
 }

@@ -69,7 +69,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *pro
     ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_MANAGE, "ncclCommQueryProperties");
     if (result != ncclSuccess)
         return result;
-    if (properties == NULL || properties->magic != MAGIC ||
+    if (properties == NULL || (properties->magic != MAGIC && properties->magic != RONDO_NCCL_DEVICE_MAGIC) ||
         properties->size < offsetof(ncclCommProperties_t, deviceApiSupport)) {
         result = rondo_nccl_fail(ncclInvalidArgument,
                                  "ncclCommQueryProperties: props was not initialized by NCCL_COMM_PROPERTIES_INITIALIZER");
@@ -81,6 +81,7 @@ ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *pro
         found.nRanks = comm->size;
         found.cudaDev = found.nvmlDev = comm->device;
         found.nLsaTeams = comm->size / rondo_nccl_lsa_size(comm);
+        found.deviceApiSupport = comm->device >= 0 && properties->magic == RONDO_NCCL_DEVICE_MAGIC;
         found.hostRmaSupport = true;
         rondo_comm_id(comm->comm, &found.commHash);
         memcpy((char *) properties + head, (const char *) &found + head, bytes - head);

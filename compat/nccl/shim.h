@@ -20,6 +20,7 @@ struct rondo_nccl_world {
     struct clique *clique; /* world.c, whose lock protects these: */
     int communicators;     /* that have not been given up */
     int users;             /* ... or not been freed yet */
+    int lsa;               /* all ranks are in this process, and their GPUs reach each other */
 };
 
 #define RONDO_NCCL_SCALAR_BYTES 8
@@ -54,6 +55,8 @@ struct ncclComm {
     int scalar_count;
     struct rondo_nccl_retained *retained;
     struct rondo_nccl_window *windows;
+    struct rondo_nccl_block *blocks;     /* of GPU memory (device_comm.c) */
+    uint32_t *abort_flag;                /* in the host's memory, for kernels of the program; NULL: none has asked for it */
     int lsa;                             /* ranks reach each other's windows by load and store, all of them */
     struct rondo_nccl_signals **signals; /* by rank (one_sided.c); NULL: unreachable, or, the array, no window yet */
     uint32_t *taken;                     /* of this rank's signals, those that waits have claimed */
@@ -115,7 +118,9 @@ struct rondo_nccl_job {
     int *excluded, excluded_count;
     void *address; /* of a window */
     size_t bytes;
-    struct rondo_nccl_window **window;
+    void **window;
+    const ncclDevCommRequirements_t *requirements;
+    ncclDevComm_t *device_comm;
     ncclResult_t status;
     pthread_t thread;
     int threaded;
@@ -263,13 +268,35 @@ void *rondo_nccl_scale_place(const struct rondo_nccl_operation *operation, const
 /* From here on the operation's input is the copy. */
 void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy);
 
+/* ---- device_comm.c ---- */
+
+/* Memory of the communicator's GPU, 4096-aligned, its bytes 0. NULL: there is none. It is given back to the communicator, and
+ * freed with it, because freeing would wait for all that runs on the GPU. */
+void *rondo_nccl_block_take(struct ncclComm *comm, size_t bytes);
+void rondo_nccl_block_give_back(struct ncclComm *comm, const void *memory);
+/* Writes there, and returns when it is written. Waits for no kernel. Returns 0 if it fails. */
+int rondo_nccl_block_write(struct ncclComm *comm, void *to, const void *from, size_t bytes);
+/* Frees the blocks of a communicator that no kernel uses any more. */
+void rondo_nccl_blocks_free(struct ncclComm *comm);
+/* Ends the waits of the program's kernels. */
+void rondo_nccl_abort_kernels(struct ncclComm *comm);
+
 /* ---- memory.c ---- */
 
+/* Whether kernels on one GPU reach the memory of the other. */
+int rondo_nccl_can_access(int from, int to);
 /* Where a rank's window has so many bytes from the offset on. */
 ncclResult_t rondo_nccl_window_reach(struct ncclComm *comm, ncclWindow_t window, int rank, size_t offset, size_t bytes,
                                      void **address, const char *function);
 /* Ranks, beside each other from a multiple of that number on, that reach each other's windows by load and store. */
 int rondo_nccl_lsa_size(const struct ncclComm *comm);
+
+/* Makes a window, collectively. direct: open it to the other ranks' operations too; else all ranks' windows are to have as many
+ * bytes, or all fail. memory NULL fails on all ranks. handle: what the program, and its kernels, know the window by. */
+ncclResult_t rondo_nccl_window_make(struct ncclComm *comm, void *memory, size_t bytes, int direct, void **handle,
+                                    const char *function);
+/* Forgets a window of the communicator, and tells where it was. ncclInvalidArgument: there is none of that handle. */
+ncclResult_t rondo_nccl_window_remove(struct ncclComm *comm, const void *handle, void **memory, const char *function);
 
 /* Deregisters all windows of a communicator that no operation uses any more. */
 void rondo_nccl_forget_windows(struct ncclComm *comm);

@@ -1,6 +1,6 @@
-/* What NCCL offers and Rondo does not: memory that kernels of the program reach other ranks' through, and what networks do for
- * them. Every such call resolves here, so that none ends up in another library, and says why. The names come from one table;
- * their prototypes are C's without arguments, because none is looked at. */
+/* What NCCL offers and Rondo does not: multicast memory, and what networks do for kernels of the program. Every such call
+ * resolves here, so that none ends up in another library, and says why. The names come from one table; their prototypes are C's
+ * without arguments, because none is looked at. */
 #include <stddef.h>
 
 /* The header's prototypes must not be seen here. */
@@ -11,18 +11,15 @@ struct rank_set {
 
 void rondo_nccl_not_offered(int *said, const char *name, const char *why);
 
-#define DEVICE_API "kernels have no device communicator (ncclDevComm) here"
-#define GIN        "no network is driven by kernels here"
-#define MULTIMEM   "multicast memory is off"
-#define CFT        "there is no counted fabric here"
+#define LLA2A    "kernels have no LL all-to-all here (ncclLsaBarrierSession is offered)"
+#define GIN      "no network is driven by kernels here"
+#define MULTIMEM "multicast memory is off"
+#define CFT      "there is no counted fabric here"
 
 /* X(type returned, name, value returned, reason) */
 #define NOT_OFFERED(X)                                                                                                         \
-    X(int, ncclDevCommCreate, INVALID_USAGE, DEVICE_API)                                                                       \
-    X(int, ncclDevCommDestroy, INVALID_USAGE, DEVICE_API)                                                                      \
-    X(int, ncclLsaBarrierCreateRequirement, INVALID_USAGE, DEVICE_API)                                                         \
-    X(int, ncclLLA2ACreateRequirement, INVALID_USAGE, DEVICE_API)                                                              \
-    X(int, ncclLLA2ACalcSlots, 0, DEVICE_API)                                                                                  \
+    X(int, ncclLLA2ACreateRequirement, INVALID_USAGE, LLA2A)                                                                   \
+    X(int, ncclLLA2ACalcSlots, 0, LLA2A)                                                                                       \
     X(int, ncclGinBarrierCreateRequirement, INVALID_USAGE, GIN)                                                                \
     X(int, ncclGinOutboxCreateRequirement, INVALID_USAGE, GIN)                                                                 \
     X(int, ncclGinInboxA2ACreateRequirement, INVALID_USAGE, GIN)                                                               \

@@ -18,6 +18,8 @@
 struct clique {
     struct clique *next;
     rondo_unique_id_t id; /* never changes */
+    int joined;           /* ranks that this process has, or had */
+    uint64_t devices;     /* their GPUs; the host device, and those from 63 on, are bit 63 */
     int ranks;            /* whose last communicator has not been given up */
     int endings;          /* communicators that are being ended */
     int waiting;          /* threads that wait for that */
@@ -31,7 +33,7 @@ static struct {
     pid_t id;             /* once it is watched: a forked process has none of its parent's threads to wait for */
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
 
-static struct clique *join_clique(const rondo_unique_id_t *id)
+static struct clique *join_clique(const rondo_unique_id_t *id, int device)
 {
     pthread_mutex_lock(&process.lock);
     struct clique *clique = process.cliques;
@@ -42,8 +44,11 @@ static struct clique *join_clique(const rondo_unique_id_t *id)
         clique->next = process.cliques;
         process.cliques = clique;
     }
-    if (clique != NULL)
+    if (clique != NULL) {
         clique->ranks++;
+        clique->joined++;
+        clique->devices |= (uint64_t) 1 << (device >= 0 && device < 63 ? device : 63);
+    }
     pthread_mutex_unlock(&process.lock);
     return clique;
 }
@@ -61,6 +66,24 @@ static void drop_if_empty(struct clique *clique)
     free(clique);
 }
 
+/* Once all ranks have met, all those of this process have joined: all ranks find the same. */
+static int reach_each_other(const struct clique *clique, int size, int device)
+{
+    pthread_mutex_lock(&process.lock);
+    const int joined = clique->joined;
+    const uint64_t devices = clique->devices;
+    pthread_mutex_unlock(&process.lock);
+    if (joined != size)
+        return 0;
+    if (device < 0 || devices >> 63 != 0)
+        return device < 0;
+    for (int from = 0; from < 63; from++)
+        for (int to = 0; to < 63; to++)
+            if ((devices >> from & 1) != 0 && (devices >> to & 1) != 0 && !rondo_nccl_can_access(from, to))
+                return 0;
+    return 1;
+}
+
 /* Whether the process has cliques beside this one. */
 static int has_others(const struct clique *clique)
 {
@@ -75,7 +98,7 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
 {
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     struct rondo_nccl_world *world = calloc(1, sizeof(*world));
-    if (world == NULL || (world->clique = join_clique(id)) == NULL) {
+    if (world == NULL || (world->clique = join_clique(id, device)) == NULL) {
         free(world);
         return rondo_nccl_fail(ncclSystemError, "ncclCommInitRank: no memory");
     }
@@ -101,6 +124,7 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
         return code;
     }
     world->users = world->communicators = 1;
+    world->lsa = reach_each_other(world->clique, size, device);
     *result = world;
     return ncclSuccess;
 }

@@ -47,6 +47,18 @@ def test_newer_calls(step):
     step.run(test_program("nccl_newer"), "--ranks", step.machine.ranks)
 
 
+@pytest.mark.gpu("nccl kernels of a program, {ranks} threads", seconds=60)
+def test_device_api(step):
+    need_drop_in()
+    step.run(test_program("nccl_device_api"), "--ranks", step.machine.ranks)
+
+
+@pytest.mark.gpu("nccl kernels of a program, {oversubscribed} threads that share GPUs", seconds=60)
+def test_device_api_oversubscribed(step):
+    need_drop_in()
+    step.run(test_program("nccl_device_api"), "--ranks", step.machine.oversubscribed)
+
+
 @pytest.mark.gpu("nccl matrix, {ranks} threads", seconds=60)
 def test_matrix_threads(step):
     need_drop_in()

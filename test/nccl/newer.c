@@ -211,7 +211,7 @@ static void properties(struct me *me)
     ncclCommProperties_t found = NCCL_COMM_PROPERTIES_INITIALIZER, old = NCCL_COMM_PROPERTIES_INITIALIZER;
     uint64_t total = 0, persistent = 1, suspended = 1;
     NCCL(ncclCommQueryProperties(me->comm, &found));
-    CHECK(found.rank == me->rank && found.nRanks == me->size && !found.deviceApiSupport && !found.multimemSupport,
+    CHECK(found.rank == me->rank && found.nRanks == me->size && found.deviceApiSupport == !on_host() && !found.multimemSupport,
           "rank %d of %d", found.rank, found.nRanks);
     CHECK(found.size == sizeof(found) && found.nLsaTeams >= 1, "%zu bytes, %d teams", found.size, found.nLsaTeams);
     /* Where the caller's struct ends, nothing is written. */
@@ -219,6 +219,10 @@ static void properties(struct me *me)
     old.nLsaTeams = 77;
     NCCL(ncclCommQueryProperties(me->comm, &old));
     CHECK(old.nRanks == me->size && old.nLsaTeams == 77, "%d teams", old.nLsaTeams);
+    old.magic = 0xcafebeef; /* NVIDIA's header, whose device communicators are not Rondo's */
+    old.size = sizeof(old);
+    NCCL(ncclCommQueryProperties(me->comm, &old));
+    CHECK(old.nRanks == me->size && !old.deviceApiSupport, "%d ranks", old.nRanks);
     old.magic = 0;
     CODE(ncclInvalidArgument, ncclCommQueryProperties(me->comm, &old));
     CODE(ncclInvalidArgument, ncclCommQueryProperties(me->comm, NULL));

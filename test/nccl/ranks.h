@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int on_host(void);
 int count_devices(void);
 void use_device(int device);
@@ -77,5 +81,9 @@ extern int checks, failures;
 
 /* Prints "N checks, M failures" and returns the exit status. */
 int finish(const char *program);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,8 +20,8 @@ void scenario_versions(void)
 
 void scenario_not_offered(void)
 {
-    static const char *const names[] = {"ncclDevCommCreate", "ncclDevCommDestroy", "ncclGinBarrierCreateRequirement",
-                                        "pncclLsaBarrierCreateRequirement"};
+    static const char *const names[] = {"ncclLLA2ACreateRequirement", "ncclGetMultimemDevicePointer",
+                                        "ncclGinBarrierCreateRequirement", "pncclCftBarrierCreateRequirement"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         void *symbol = dlsym(RTLD_DEFAULT, names[i]);
         int (*function)(void *, void *, void *);

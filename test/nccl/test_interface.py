@@ -6,6 +6,7 @@ The headers are the toolkit's and, once `make nccl-header` has brought it, the p
 import ctypes
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -91,6 +92,18 @@ def test_nvidias_library():
     for library in LIBRARIES:
         wanted = {name for name in read_exported(nvidia) if re.match(r"p?nccl[A-Z]", name)}
         assert wanted - read_exported(library) == set()
+
+
+def test_device_header(tmp_path):
+    """A kernel's source compiles with the drop-in's nccl_device.h, and GIN is an error that says what is not offered."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        pytest.skip("no nvcc")
+    source = tmp_path / "gin.cu"
+    source.write_text("#include <nccl_device.h>\n__global__ void f(ncclDevComm comm) { ncclGin gin(comm, 0); }\n")
+    said = subprocess.run([nvcc, "-std=c++17", f"-I{ROOT}/compat/nccl/device", f"-I{HEADERS[0]}", "-ptx", "-o", str(tmp_path / "gin.ptx"),
+                           str(source)], capture_output=True, text=True, timeout=300)
+    assert said.returncode != 0 and "GIN is not offered by Rondo" in said.stdout + said.stderr, said.stderr[-2000:]
 
 
 def test_a_symbol_that_lacks(tmp_path):

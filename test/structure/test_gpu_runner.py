@@ -15,7 +15,7 @@ from harness import BUILD, ROOT, environment, program
 sys.path.insert(0, str(ROOT / "test" / "gpu"))
 import gpu_harness  # noqa: E402
 
-PROGRAMS = "matrix mix request_cache p2p direct hybrid compress faults injection nccl_api nccl_newer nccl_matrix nccl_graph".split()
+PROGRAMS = "matrix mix request_cache p2p direct hybrid compress faults injection nccl_api nccl_newer nccl_device_api nccl_matrix nccl_graph".split()
 COMMANDS = ["mpirun", "compute-sanitizer"]
 
 

@@ -26,7 +26,7 @@ straight brief nap bury carry carried stranger crowd""".split()
 RETIRED = frozenset(RETIRED) | {part + "s" for part in RETIRED}
 PERSONS = re.compile(r"\b(he|him|his|somebody|nobody|everybody|whoever)\b", re.IGNORECASE)
 # Names that others have given: of Python's library, and of NCCL's device interface, which the drop-in exports.
-FOREIGN = re.compile(r"\b(os|ast|Path|root|path)\.walk\b|\bp?ncclTeam\w*|\bnLsaTeams\b")
+FOREIGN = re.compile(r"\b(os|ast|Path|root|path)\.walk\b|\bp?ncclTeam\w*|\bnLsaTeams\b|\bteamRequirementsList\b")
 # The history names what was renamed.
 HISTORY = {"CHANGELOG.md"}
 
