@@ -17,6 +17,7 @@ struct rondo_device_options {
     int index; /* number of the GPU */
     uint32_t blocks;
     uint32_t lane_contexts; /* the most program blocks of an operation */
+    uint32_t stream_blocks; /* the most blocks of a kernel on a stream; 0: as many as its program has */
     struct rondo_policy policy;
     /* On host devices: by rank in the world (device/engine/references.h). It outlives the device, and stays as it is from the
      * first operation on that references anything. */
@@ -49,6 +50,17 @@ struct rondo_stream_list {
     size_t host_bytes, memory_bytes;
     const uint32_t *over;
     uint32_t until;
+};
+
+/* A step of an operation by copy engines, which a stream does after the one before it. */
+enum rondo_copy_step_kind { RONDO_COPY_STEP_WAIT, RONDO_COPY_STEP_WRITE, RONDO_COPY_STEP_MOVE };
+struct rondo_copy_step {
+    enum rondo_copy_step_kind kind;
+    uint32_t value; /* WAIT: until the word has it, or has passed it by less than 2^31; WRITE: stored to the word */
+    uint32_t *word; /* memory of a GPU, perhaps of another one */
+    void *to;       /* MOVE */
+    const void *from;
+    size_t bytes;
 };
 
 /* Whether the thread that starts something will assist the daemon: at once; perhaps, soon; not at all. */
@@ -104,6 +116,10 @@ struct rondo_device_kind {
      * none. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, const struct rondo_stream_launch *launch,
                               struct rondo_stream_list **list);
+    /* Does the steps in the order of a stream, without a kernel. Moves beside each other may be done in any order. A device
+     * that sees what a step stores in a word sees what the steps before it have written. Returns RONDO_ERR_DEVICE. NULL: no
+     * copy engines. */
+    rondo_result_t (*copy)(struct rondo_device *device, const struct rondo_copy_step *steps, int count, void *stream);
     /* A number that no two streams share, unlike handles; 0: not known. */
     uint64_t (*stream_id)(struct rondo_device *device, void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */

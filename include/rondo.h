@@ -316,6 +316,7 @@ typedef struct {
     int preempt;            /**< 0: a stuck operation is never preempted (for comparison only); 1: it is; -1: environment */
     int blocks;             /**< blocks that the daemon runs; 0: by the device's cores; -1: environment */
     int stream_blocks;      /**< largest number of blocks of one operation on a stream; 0: chosen; -1: environment */
+    int sm;                 /**< most multiprocessors of a GPU to take; 0: copy engines where they can; -1: environment */
     const char *order;      /**< order of the task table: "fifo" or "priority"; NULL: environment */
     const char *spin;       /**< how the spin budgets are chosen: "fixed", "adaptive" or "profile"; NULL: environment */
     int64_t spin_initial;   /**< polls granted to the first task of the table; -1: environment */
@@ -332,7 +333,7 @@ typedef struct {
 /** Static initializer of a rondo_config_t. */
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
-        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1,     \
+        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1, \
             -1.0                                                                                                               \
     }
 
@@ -766,7 +767,8 @@ RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
  * Opens a buffer to direct access by the other ranks of a communicator.
  *
  * Where not all ranks can be given access, the call succeeds and changes nothing. Once registered, either all ranks or none
- * pass buffers inside registered ranges to one call. Persistent operations open their buffers themselves.
+ * pass buffers inside registered ranges to one call; with RONDO_SM=0 at the same offset of their ranges on all ranks.
+ * Persistent operations open their buffers themselves.
  *
  * @param comm    communicator
  * @param buf     start of the buffer; on a CUDA device memory of cudaMalloc() or rondo_alloc(), between processes on the host

@@ -21,6 +21,7 @@ struct rondo_peer {
     uint64_t process[2];               /* random, one a process: equal on ranks that are threads of one process */
     uint32_t blocks;                   /* configured; 0: by cores */
     uint32_t stream_blocks;            /* configured for operations on streams; 0: as they are chosen */
+    int32_t sm;                        /* multiprocessors that operations may take; 0: copy engines; -1: no budget */
     uint32_t cores;                    /* that the rank's process may run on */
     uint32_t slot_bytes;               /* largest slot of the simple protocol that the rank accepts */
     uint32_t device;                   /* rondo_device_t */

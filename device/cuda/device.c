@@ -350,6 +350,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->index = options->index;
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
+    cuda->stream_blocks = options->stream_blocks;
     pthread_mutex_init(&cuda->fetch_lock, NULL);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
     rondo_result_t result = load_kernels(cuda);
@@ -406,6 +407,7 @@ const struct rondo_device_kind rondo_cuda_device = {
     .start = start,
     .check = check,
     .enqueue = rondo_cuda_enqueue,
+    .copy = rondo_cuda_copy,
     .stream_id = rondo_cuda_stream_id,
     .is_captured = rondo_cuda_is_captured,
     .synchronize = synchronize,

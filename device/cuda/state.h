@@ -17,7 +17,8 @@ struct rondo_cuda {
     int index;                                  /* which GPU */
     int rank;
     uint32_t blocks, multiprocessors;
-    int overlaps; /* a kernel may be launched before the previous one in its stream has ended */
+    uint32_t stream_blocks; /* the most of a kernel on a stream; 0: any number */
+    int overlaps;           /* a kernel may be launched before the previous one in its stream has ended */
     cudaStream_t launches, copies;
     pthread_mutex_t fetch_lock;
     uint64_t *fetched; /* host memory for a word of the GPU's; under the lock */
@@ -51,6 +52,8 @@ void rondo_cuda_end(struct rondo_cuda_caller caller, int index);
 /* In device/cuda/stream.c; see struct rondo_device_kind. */
 rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rondo_stream_launch *launch,
                                   struct rondo_stream_list **list);
+/* In device/cuda/copies.c; likewise. */
+rondo_result_t rondo_cuda_copy(struct rondo_device *device, const struct rondo_copy_step *steps, int count, void *stream);
 int rondo_cuda_is_captured(struct rondo_device *device, void *stream);
 uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream);
 /* Takes the runtime's part in the GPU's block budget; rondo_block_budget_leave gives it up. Returns RONDO_ERR_MEMORY without

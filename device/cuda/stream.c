@@ -86,7 +86,9 @@ static struct rondo_block_budget_request wish_of(const struct rondo_cuda *cuda, 
                                                  uint32_t parts)
 {
     const uint32_t least = (parts + RONDO_CUDA_PARTS_MAX - 1) / RONDO_CUDA_PARTS_MAX;
-    const uint32_t most = launch->count == 1 ? parts : least > widest(cuda) ? least : widest(cuda);
+    uint32_t most = launch->count == 1 ? parts : least > widest(cuda) ? least : widest(cuda);
+    if (cuda->stream_blocks > 0 && most > cuda->stream_blocks)
+        most = cuda->stream_blocks > least ? cuda->stream_blocks : least;
     return (struct rondo_block_budget_request){
         .stream =
             launch->stream_id != 0 ? launch->stream_id : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */

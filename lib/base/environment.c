@@ -124,6 +124,11 @@ static const rondo_variable_t table[] = {
      ""},
     {scheduling, "RONDO_STREAM_BLOCKS", "0",
      "largest number of blocks for one operation on a GPU's stream; 0: twice RONDO_BLOCKS", INTEGER, "blocks", 0, 240, ""},
+    {scheduling, "RONDO_SM", "-1",
+     "multiprocessors of a GPU that operations may take: blocks of the daemon, and of one operation on a stream; 0: none for "
+     "stream-ordered all-gathers, all-to-alls and broadcasts between registered buffers, which lie at the same offset of their "
+     "ranges on all ranks: copy engines carry them out, and kernels what they cannot; -1: no such limit",
+     INTEGER, "multiprocessors", -1, 240, ""},
     {scheduling, "RONDO_ORDER", "fifo", "order of the task table: fifo or priority", CHOICE, "", 0, 0, "fifo,priority"},
     {scheduling, "RONDO_SPIN", "adaptive", "how spin budgets are chosen: fixed, adaptive or profile", CHOICE, "", 0, 0,
      "adaptive,fixed,profile"},

@@ -16,6 +16,7 @@
 #include "lib/submission/stream.h"
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"
+#include "lib/connection/copy_engine.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -266,6 +267,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
         rondo_lane_free(comm->connections->lanes);
     rondo_programs_forget(comm);
     rondo_plan_cache_clear(comm);
+    rondo_copy_engine_close(comm);
     while (comm->connections->registrations != NULL)
         rondo_window_close(comm, comm->connections->registrations);
     if (comm->connections->windows != NULL)

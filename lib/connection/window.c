@@ -4,6 +4,7 @@
  */
 #include "lib/connection/window.h"
 
+#include "lib/connection/copy_engine.h"
 #include "lib/connection/mailbox.h"
 #include "lib/context/handles.h"
 #include "lib/base/error.h"
@@ -186,11 +187,15 @@ static rondo_result_t map_members(struct rondo_comm *comm, struct rondo_registra
     for (int rank = 0; rank < comm->size && result == RONDO_SUCCESS; rank++) {
         const struct offer *offer = &offers[rank];
         char *address = NULL;
+        if (rank == comm->rank)
+            registration->spans[rank] = (struct rondo_span){registration->base, registration->bytes};
         if (rank == comm->rank || offer->bytes == 0)
             continue;
         if (offer->window >= RONDO_WINDOWS_MAX)
             return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers window %llu", rank, (unsigned long long) offer->window);
         result = import(comm, registration, offer, rank, &address);
+        if (result == RONDO_SUCCESS)
+            registration->spans[rank] = (struct rondo_span){address, offer->bytes};
         if (result == RONDO_SUCCESS)
             result =
                 device->kind->upload(device, &comm->connections->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window],
@@ -258,8 +263,10 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     if (registration != NULL) {
         registration->imported = calloc((size_t) comm->size, sizeof(struct rondo_segment *));
         registration->mappings = calloc((size_t) comm->size, sizeof(struct rondo_cuda_mapping *));
+        registration->spans = calloc((size_t) comm->size, sizeof(*registration->spans));
     }
-    if (registration == NULL || offers == NULL || registration->imported == NULL || registration->mappings == NULL) {
+    if (registration == NULL || offers == NULL || registration->imported == NULL || registration->mappings == NULL ||
+        registration->spans == NULL) {
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory to register a buffer");
         goto fail;
     }
@@ -313,6 +320,7 @@ void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *regi
     for (int rank = 0; registration->mappings != NULL && rank < comm->size; rank++)
         rondo_cuda_release(registration->mappings[rank]);
     rondo_cuda_unexport(registration->exported);
+    free(registration->spans);
     free(registration->mappings);
     free(registration->imported);
     free(registration);
@@ -359,6 +367,21 @@ int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t by
     return found;
 }
 
+int rondo_window_spans(const struct rondo_comm *comm, const char *base, size_t bytes, const struct rondo_span **spans,
+                       size_t *offset)
+{
+    pthread_mutex_lock(&comm->runtime->lock);
+    const struct rondo_registration *r = comm->connections->registrations;
+    while (r != NULL && !(r->by_user && r->usable && holds(r, base, bytes)))
+        r = r->next;
+    if (r != NULL) {
+        *spans = r->spans;
+        *offset = (size_t) (base - r->base);
+    }
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return r != NULL;
+}
+
 rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
 {
     struct rondo_comm *comm;
@@ -371,6 +394,9 @@ rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
     int refused;
     if (rondo_comm_failure(comm) != RONDO_SUCCESS)
         return rondo_fail(rondo_comm_failure(comm), "rondo_comm_register: %s", comm->failure);
+    result = rondo_copy_engine_open(comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     result = rondo_window_open(comm, buf, bytes, &registration);
     if (result == RONDO_SUCCESS) { /* after the exchange, in which the peers needed this rank's part */
         result = rondo_buffer_check(comm->runtime->device_index, buf, bytes, "rondo_comm_register");

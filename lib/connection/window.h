@@ -8,6 +8,12 @@
 #include "lib/connection/comm_connections.h"
 #include "lib/context/runtime.h"
 
+/* Memory of a member, as this rank reaches it. */
+struct rondo_span {
+    char *base; /* NULL: there is none */
+    size_t bytes;
+};
+
 struct rondo_registration {
     struct rondo_registration *next;
     char *base;
@@ -15,6 +21,7 @@ struct rondo_registration {
     int usable;  /* all members can access all members' buffers */
     int by_user; /* 1: of rondo_comm_register; 0: of a persistent operation */
     uint32_t window;
+    struct rondo_span *spans;             /* [member]; once it is usable, and not where all are of one process's host device */
     struct rondo_segment **imported;      /* [member]; NULL for this rank */
     struct rondo_cuda_export *exported;   /* on a GPU: this rank's buffer, if peers map it */
     struct rondo_cuda_mapping **mappings; /* on a GPU, instead of imported: [member]; NULL where no mapping is needed */
@@ -43,6 +50,11 @@ void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *regi
  * 0. Takes the runtime lock. Registrations of persistent operations do not count: the peers' buffers of a different call need
  * not lie in theirs, and all ranks must choose alike. */
 int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2]);
+/* Returns 1 if a usable registration of rondo_comm_register contains [base, +bytes), and sets *spans to all members' memory of
+ * it and *offset to where base lies in this rank's; else 0. Takes the runtime lock. The spans are valid until the registration
+ * is closed. */
+int rondo_window_spans(const struct rondo_comm *comm, const char *base, size_t bytes, const struct rondo_span **spans,
+                       size_t *offset);
 /* Both check, when an operation starts on a GPU, that a buffer is still the allocation that was opened. RONDO_ERR_BUFFER if it
  * has been freed since. The first checks a persistent operation's own registration (NULL: RONDO_SUCCESS). The second checks the
  * registration of rondo_comm_register that contains the range, and takes the runtime lock. Each makes one driver call, and none

@@ -20,6 +20,7 @@ struct rondo_settings {
     int check;
     uint32_t channels;                    /* largest number of a program: the minimum of all ranks' blocks */
     uint32_t stream_blocks;               /* largest number of an operation on a stream; 0: chosen */
+    int copy_engines;                     /* operations on streams that only move data take no kernel where that can be */
     uint32_t slot_bytes;                  /* largest slot of the simple protocol, bytes */
     char algorithm[64];                   /* "": chosen */
     char protocol[16];                    /* one of RONDO_PROTOCOL_NAMES */

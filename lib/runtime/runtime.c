@@ -224,7 +224,8 @@ static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_
         /* A daemon quits when all its blocks agree, so the blocks of all ranks on a GPU must be able to run at the same time.
          * The same holds for kernels on streams (device/cuda/block_budget.h). */
         uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
-        return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
+        const uint32_t blocks = peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
+        return peer->sm > 0 && (uint32_t) peer->sm < blocks ? (uint32_t) peer->sm : blocks;
     }
     /* A thread that loses its core delays all ranks, so a quarter of the cores is left to other work. */
     uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
@@ -239,10 +240,15 @@ static void agree(struct rondo_runtime *runtime)
 {
     runtime->settings.channels = RONDO_CHANNELS_MAX;
     runtime->settings.slot_bytes = UINT32_MAX;
+    runtime->settings.copy_engines = 1;
     for (int rank = 0; rank < runtime->size; rank++) {
         uint32_t near = neighbours(runtime, rank), blocks = blocks_of(runtime, rank, near);
         uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
         uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
+        const int32_t sm = runtime->peers[rank].sm;
+        if (sm > 0 && (stream_blocks == 0 || (uint32_t) sm < stream_blocks))
+            stream_blocks = (uint32_t) sm;
+        runtime->settings.copy_engines &= sm == 0;
         runtime->oversubscribed |= runtime->peers[rank].cores < near;
         if (blocks < runtime->settings.channels)
             runtime->settings.channels = blocks;
@@ -327,6 +333,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     struct rondo_device_options options = {.rank = runtime->rank,
                                            .blocks = blocks_of(runtime, runtime->rank, near),
                                            .lane_contexts = 2 * runtime->settings.channels,
+                                           .stream_blocks = startup->sm > 0 ? (uint32_t) startup->sm : 0,
                                            .single_copy_peers = runtime->single_copy_peers,
                                            .trace = runtime->trace != NULL,
                                            .notify = notify,
@@ -447,6 +454,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
         rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
     self.stream_blocks = (uint32_t) startup->stream_blocks;
+    self.sm = (int32_t) startup->sm;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;

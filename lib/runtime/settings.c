@@ -117,6 +117,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     settings->check = (int) integer(&reader, config->check, "RONDO_CHECK", FIELD "check");
     startup->blocks = integer(&reader, config->blocks, "RONDO_BLOCKS", FIELD "blocks");
     startup->stream_blocks = integer(&reader, config->stream_blocks, "RONDO_STREAM_BLOCKS", FIELD "stream_blocks");
+    startup->sm = integer(&reader, config->sm, "RONDO_SM", FIELD "sm");
     startup->memory = integer(&reader, config->memory_budget, "RONDO_MEMORY", FIELD "memory_budget");
     startup->slot_bytes = integer(&reader, -1, "RONDO_SLOT_BYTES", NULL);
     settings->compression.rate = (int) integer(&reader, -1, "RONDO_COMPRESS", NULL);

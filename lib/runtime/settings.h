@@ -11,6 +11,7 @@ struct rondo_startup {
     rondo_device_t device;
     int64_t blocks; /* 0: chosen by the number of cores */
     int64_t stream_blocks;
+    int64_t sm;         /* multiprocessors that operations may take; 0: copy engines where they can; -1: no budget */
     int64_t slot_bytes; /* 0: the default */
     int64_t memory;     /* bytes of connector memory that the rank may reserve */
     const char *transports, *host_id, *tuning, *programs;

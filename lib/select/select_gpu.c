@@ -2,6 +2,7 @@
  * another machine's. */
 #include "lib/algorithms/algorithms.h"
 #include "lib/select/select_gpu.h"
+#include "lib/connection/copy_engine.h"
 
 #include "device/reduce/reduce.h"
 #include "device/move/mover_table.h"
@@ -116,6 +117,13 @@ static const struct {
     {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
 };
 
+/* What copy engines carry out on streams (lib/connection/copy_engine.h), where they are asked for. */
+static const struct row copy_rows[] = {
+    {RONDO_KIND_ALLGATHER, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_ALLTOALL, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_BCAST, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
+};
+
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
@@ -190,6 +198,9 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
 {
     size_t bytes = rondo_call_bytes(comm, call);
     struct wanted wanted = {.comm = comm, .call = call, .direct = direct, .streamed = streamed};
+    if (streamed && direct && rondo_copy_engine_usable(comm) && call->kind != RONDO_KIND_REDUCE &&
+        select_row(copy_rows, LENGTH(copy_rows), &wanted, choice))
+        return 1;
     if (comm->by_host && bytes > HOST_BYTES && select_row(host_rows, LENGTH(host_rows), &wanted, choice))
         return 1;
     for (size_t i = 0; i < LENGTH(direct_write_rows); i++)

@@ -7,6 +7,8 @@
 #include "lib/select/compression.h"
 #include "device/engine/use.h"
 #include "device/move/mover_table.h"
+#include "lib/connection/copy_engine.h"
+#include "lib/connection/copy_steps.h"
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
 #include "lib/select/select.h"
@@ -432,6 +434,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     if ((result = set_user_operator(request)) != RONDO_SUCCESS)
         return result;
     operation->direct = (uint8_t) choice->algorithm->direct;
+    const int copied = request->streamed && operation->direct && rondo_copy_engine_usable(comm);
+    request->copied = copied && rondo_copy_steps_can(binding->plan) ? binding->plan : NULL;
     operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
     /* No zero-copy send with a timeout: an operation that ends at its timeout gives the buffers back while a network may still
      * read them. */

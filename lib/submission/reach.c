@@ -7,8 +7,8 @@
 #include "lib/connection/window.h"
 #include "lib/submission/request.h"
 
-/* The bytes of the call's input or output. Only for a call that may_be_direct, which has no arrays of counts. */
-static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
+/* A call that may_be_direct has no arrays of counts. */
+size_t rondo_buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
 {
     size_t blocks = rondo_kind_blocks(call->kind, output ? RONDO_OUTPUT : RONDO_INPUT, (uint32_t) comm->size);
     return blocks * call->count * rondo_type_bytes(call->type);
@@ -34,8 +34,8 @@ int rondo_is_reachable(const struct rondo_comm *comm, const struct rondo_call *c
         return windows[0]->usable && windows[1]->usable;
     uint64_t window[2];
     rondo_call_buffers(comm, call, &input, &output);
-    return rondo_window_find(comm, input, buffer_bytes(comm, call, 0), window) &&
-           rondo_window_find(comm, output, buffer_bytes(comm, call, 1), window);
+    return rondo_window_find(comm, input, rondo_buffer_bytes(comm, call, 0), window) &&
+           rondo_window_find(comm, output, rondo_buffer_bytes(comm, call, 1), window);
 }
 
 rondo_result_t rondo_open_buffers(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_registration *windows[2])
@@ -46,7 +46,7 @@ rondo_result_t rondo_open_buffers(struct rondo_comm *comm, const struct rondo_ca
         return RONDO_SUCCESS;
     rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
     for (int b = 0; b < 2; b++) {
-        rondo_result_t one = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &windows[b]);
+        rondo_result_t one = rondo_window_open(comm, buffers[b], rondo_buffer_bytes(comm, call, b), &windows[b]);
         result = one != RONDO_SUCCESS ? one : result; /* the message is the last failure's, too */
     }
     return result;
@@ -67,7 +67,8 @@ rondo_result_t rondo_request_still(const struct rondo_request *request)
     if (!request->direct || comm->same_process)
         return RONDO_SUCCESS;
     for (int b = 0; b < 2 && result == RONDO_SUCCESS && (b == 0 || buffers[0] != buffers[1]); b++)
-        result = request->windows[b] != NULL ? rondo_window_still(request->windows[b])
-                                             : rondo_windows_still(comm, buffers[b], buffer_bytes(comm, &request->call, b));
+        result = request->windows[b] != NULL
+                     ? rondo_window_still(request->windows[b])
+                     : rondo_windows_still(comm, buffers[b], rondo_buffer_bytes(comm, &request->call, b));
     return result;
 }

@@ -11,6 +11,8 @@
  * persistent operation, else two NULLs. May take the runtime lock. */
 int rondo_is_reachable(const struct rondo_comm *comm, const struct rondo_call *call,
                        struct rondo_registration *const windows[2]);
+/* The bytes of the call's input or output. Only for a call that a direct algorithm may carry out. */
+size_t rondo_buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output);
 /* Opens the buffers of a persistent operation to its peers, if a direct algorithm may pay there. Collective: all ranks of the
  * communicator call it, come to the same decision, and open both buffers or none; a rank whose first buffer cannot be opened
  * still opens the second, because its peers wait for it. Sets windows[i] to NULL or to what rondo_close_buffers closes, also on

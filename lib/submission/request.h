@@ -36,6 +36,7 @@ struct rondo_request {
     int empty;                               /* there is nothing to move */
     int reachable;                           /* peers can access its buffers where they lie */
     int direct;                              /* its algorithm lets peers do so */
+    const struct rondo_plan *copied;         /* what copy engines are to do; the lane's; NULL: kernels do it */
     const struct rondo_registered *programs; /* the communicator's registered programs when it was made */
     int checked;                             /* every start waits until the ranks' calls have been compared (check.h) */
     int blocking;                            /* made by a blocking call: rondo_group_end waits for it */

@@ -5,6 +5,7 @@
 #include "device/abi/platform.h"
 #include "lib/base/futex.h"
 #include "lib/connection/comm_connections.h"
+#include "lib/connection/copy_engine.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/select/select.h"
 #include "lib/submission/assist.h"
@@ -470,6 +471,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
 /* Completes the requests of the communicator that are in lanes' lists. */
 static void fail_waiting(struct rondo_comm *comm)
 {
+    rondo_copy_engine_fail(comm);
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_queue *queue = runtime->queue;
     pthread_mutex_lock(&queue->lock);

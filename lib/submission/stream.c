@@ -3,6 +3,8 @@
 #include "lib/submission/stream.h"
 
 #include "lib/submission/check.h"
+#include "lib/submission/reach.h"
+#include "lib/connection/copy_engine.h"
 #include "device/abi/platform.h"
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
@@ -11,6 +13,7 @@
 #include "lib/submission/queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RETIRED_LEAST 64 /* requests, before the first look at which are over */
 
@@ -37,7 +40,8 @@ static uint64_t executed(const struct rondo_host_lane *lane)
 
 int rondo_stream_idle(const struct rondo_host_lane *lane)
 {
-    return (uint32_t) lane->requests->enqueued == 0 || executed(lane) == lane->requests->enqueued;
+    const int idle = (uint32_t) lane->requests->enqueued == 0 || executed(lane) == lane->requests->enqueued;
+    return idle && (lane->id != RONDO_LANE_STREAM || rondo_copy_engine_idle(lane->comm));
 }
 
 /* ---- retired requests: they own layouts and scratch that their kernels may not have read yet ---- */
@@ -186,11 +190,46 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     return result;
 }
 
+/* Has copy engines carry out an operation. They need no place in the lane's order: they have their own. */
+static rondo_result_t copy(struct rondo_comm *comm, struct rondo_request *request)
+{
+    struct rondo_device *device = comm->runtime->device;
+    const struct rondo_operation *operation = request->operation;
+    const size_t bytes = rondo_buffer_bytes(comm, &request->call, 0);
+    const int in_place = request->call.kind == RONDO_KIND_ALLGATHER &&
+                         operation->buffers[RONDO_INPUT] == operation->buffers[RONDO_OUTPUT] + (size_t) comm->rank * bytes;
+    const struct rondo_copy_operation what = {.plan = request->copied,
+                                              .operation = operation,
+                                              .input_bytes = bytes,
+                                              .place_bytes = in_place ? bytes : 0,
+                                              .stream = request->stream,
+                                              .stream_id = device->kind->stream_id(device, request->stream)};
+    pthread_mutex_lock(&comm->requests->stream_lock);
+    rondo_result_t result = rondo_copy_engine_enqueue(comm, &what);
+    pthread_mutex_unlock(&comm->requests->stream_lock);
+    return result;
+}
+
+/* Hands to the copy engines what is for them, before all else, which is the same on all ranks. A graph could not count the
+ * signals of its launches: what is captured is left to kernels. Takes those requests out of the list. */
+static rondo_result_t copy_some(struct rondo_comm *comm, struct rondo_request **requests, int *count)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    int left = 0;
+    for (int i = 0; i < *count && result == RONDO_SUCCESS; i++)
+        if (requests[i]->copied != NULL && !requests[i]->captured)
+            result = copy(comm, requests[i]);
+        else
+            requests[left++] = requests[i];
+    *count = left;
+    return result;
+}
+
 /* Enqueues the requests. Operations of one lane are in the same order on all ranks, so each has a launch of its own, whose
  * blocks need not wait for those before. Operations of several lanes may wait for each other across ranks, and are launched
  * together.
  */
-static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+static rondo_result_t launch_kernels(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
 {
     int same = 1, twice = 0;
     rondo_result_t result = RONDO_SUCCESS;
@@ -208,6 +247,20 @@ static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *
         return launch(comm, requests, count);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
         result = launch(comm, requests + i, 1);
+    return result;
+}
+
+static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+{
+    struct rondo_request *small[4], **left = count > 4 ? malloc((size_t) count * sizeof(struct rondo_request *)) : small;
+    if (left == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
+    memcpy(left, requests, (size_t) count * sizeof(struct rondo_request *));
+    rondo_result_t result = copy_some(comm, left, &count);
+    if (result == RONDO_SUCCESS && count > 0)
+        result = launch_kernels(comm, left, count);
+    if (left != small)
+        free(left);
     return result;
 }
 

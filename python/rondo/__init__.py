@@ -139,7 +139,7 @@ class _Config(ctypes.Structure):
     _fields_ = [("rank", ctypes.c_int), ("size", ctypes.c_int), ("unique_id", ctypes.POINTER(_Id)), ("device", ctypes.c_int),
                 ("device_index", ctypes.c_int), ("transports", ctypes.c_char_p), ("host_id", ctypes.c_char_p),
                 ("timeout", ctypes.c_double), ("check", ctypes.c_int), ("preempt", ctypes.c_int), ("blocks", ctypes.c_int),
-                ("stream_blocks", ctypes.c_int), ("order", ctypes.c_char_p), ("spin", ctypes.c_char_p),
+                ("stream_blocks", ctypes.c_int), ("sm", ctypes.c_int), ("order", ctypes.c_char_p), ("spin", ctypes.c_char_p),
                 ("spin_initial", ctypes.c_int64), ("spin_decay", ctypes.c_int), ("spin_boost", ctypes.c_int),
                 ("spin_cap", ctypes.c_int64), ("quit_idle_us", ctypes.c_int64), ("quit_stuck_us", ctypes.c_int64),
                 ("residency_us", ctypes.c_int64), ("memory_budget", ctypes.c_int64), ("connect_timeout", ctypes.c_double)]
@@ -386,8 +386,8 @@ class Runtime:
     """One rank on one device. Arguments are fields of rondo_config_t; without them everything is from the environment."""
 
     def __init__(self, rank=-1, size=-1, unique_id=None, device="host", timeout=-1.0, check=-1, connect_timeout=-1.0):
-        config = _Config(rank, size, None, _DEVICES[device], -1, None, None, timeout, check, -1, -1, -1, None, None, -1, -1, -1, -1,
-                         -1, -1, -1, -1, connect_timeout)
+        config = _Config(rank, size, None, _DEVICES[device], -1, None, None, timeout, check, -1, -1, -1, -1, None, None, -1, -1, -1,
+                         -1, -1, -1, -1, -1, connect_timeout)
         if unique_id is not None:
             made = _Id()
             ctypes.memmove(ctypes.byref(made), unique_id, 128)

@@ -39,6 +39,17 @@ def test_matrix_ll128(step):
     step.run(test_program("matrix"), "--ranks", step.machine.ranks, RONDO_PROTOCOL="ll128")
 
 
+@pytest.mark.gpu("matrix, {ranks} threads, {name}", seconds=60)
+@pytest.mark.parametrize("name, budget", [("two multiprocessors", 2), ("copy engines where they can", 0)])
+def test_matrix_budget(step, name, budget):
+    step.run(test_program("matrix"), "--ranks", step.machine.ranks, *SUBSET, RONDO_SM=str(budget))
+
+
+@pytest.mark.gpu("copy engines, {ranks} processes", seconds=60)
+def test_copy_engines_processes(step):
+    step.mpirun(step.machine.ranks, test_program("gpu_copies"))
+
+
 @pytest.mark.gpu("matrix, {ranks} processes", seconds=60)
 def test_matrix_processes(step):
     step.mpirun(step.machine.ranks, test_program("matrix"), "--ranks", 0, *SUBSET)

@@ -32,6 +32,7 @@
     X(cudaHostUnregister, cudaErrorInvalidValue)                                         \
     X(cudaMemGetInfo, cudaErrorInvalidValue)                                             \
     X(cudaMemcpyAsync, cudaErrorInvalidValue)                                            \
+    X(cudaMemcpyBatchAsync, cudaErrorInvalidValue)                                       \
     X(cudaMemsetAsync, cudaErrorInvalidValue)                                            \
     X(cudaFuncGetAttributes, cudaErrorInvalidDeviceFunction)                             \
     X(cudaFuncSetAttribute, cudaErrorInvalidValue)                                       \

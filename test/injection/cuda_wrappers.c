@@ -95,6 +95,12 @@ RUNTIME(AFTER, cudaHostUnregister, (void *memory), (memory), inject_freed(memory
 RUNTIME(BEFORE, cudaMemGetInfo, (size_t * unused, size_t *total), (unused, total), NONE)
 RUNTIME(BEFORE, cudaMemcpyAsync, (void *to, const void *from, size_t bytes, enum cudaMemcpyKind direction, cudaStream_t stream),
         (to, from, bytes, direction, stream), NONE)
+#if CUDART_VERSION >= 13000
+RUNTIME(BEFORE, cudaMemcpyBatchAsync,
+        (void *const *to, const void *const *from, const size_t *bytes, size_t count, struct cudaMemcpyAttributes *how,
+         size_t *first, size_t kinds, cudaStream_t stream),
+        (to, from, bytes, count, how, first, kinds, stream), NONE)
+#endif
 RUNTIME(BEFORE, cudaMemsetAsync, (void *memory, int value, size_t bytes, cudaStream_t stream), (memory, value, bytes, stream),
         NONE)
 

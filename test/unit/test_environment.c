@@ -286,6 +286,7 @@ static void test_rooms(void **state)
     (void) state;
     assert_true(row("RONDO_BLOCKS")->most == RONDO_CHANNELS_MAX && row("RONDO_CHANNELS")->most == RONDO_CHANNELS_MAX);
     assert_true(row("RONDO_STREAM_BLOCKS")->most == 2 * RONDO_CHANNELS_MAX);
+    assert_true(row("RONDO_SM")->most == 2 * RONDO_CHANNELS_MAX);
     assert_true(row("RONDO_PROXY_THREADS")->most == RONDO_PROXIES_MAX);
     assert_true(row("RONDO_ALGORITHM")->most == sizeof(((struct rondo_settings *) NULL)->algorithm) - 1);
     expect_words("RONDO_PROTOCOL", protocols + 1, sizeof(protocols) / sizeof(protocols[0]) - 1);
@@ -534,6 +535,8 @@ static void test_configuration(void **state)
     EXPECT_REFUSED(preempt, -2, "\"-2\"");
     EXPECT_REFUSED(blocks, 121, "0 to 120 (blocks)");
     EXPECT_REFUSED(stream_blocks, 241, "0 to 240 (blocks)");
+    EXPECT_REFUSED(sm, 241, "-1 to 240 (multiprocessors)");
+    EXPECT_REFUSED(sm, -2, "\"-2\"");
     EXPECT_REFUSED(order, "lifo", "fifo or priority");
     EXPECT_REFUSED(spin, "fast", "adaptive, fixed or profile");
     EXPECT_REFUSED(spin_initial, 0, "1 to");

@@ -1,9 +1,11 @@
 /* Operations in stream order, as the host sees them by the counts that their kernels leave on the device: which operations were
  * executed, in timelines and before a communicator is freed. The host device stands for a GPU here, and the test for the
- * kernels. */
+ * kernels. And what copy engines do in their place. */
 #include "device/abi/platform.h"
 #include "lib/submission/poller.h"
 #include "device/abi/structures.h"
+#include "lib/algorithms/algorithms.h"
+#include "lib/connection/copy_steps.h"
 #include "lib/diagnostics/timeline.h"
 
 #include <setjmp.h>
@@ -140,8 +142,206 @@ static void test_lane_used_again(void **state)
     assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
+/* ---- operations by copy engines (lib/connection/copy_steps.c): the steps of all ranks are carried out in many orders, each
+ * rank's one after the other as its stream does. Every element has to come, and no input may be read before its rank has filled
+ * it, or after its rank has gone on. ---- */
+
+#define RANKS      5
+#define COUNT      7 /* elements of a block */
+#define ROUNDS     6
+#define STEPS_MOST 64
+#define SPOILT     0xdeadu
+
+struct rank {
+    uint32_t input[RANKS * COUNT], output[RANKS * COUNT];
+    uint32_t words[RANKS], sent[RANKS], received[RANKS];
+    struct rondo_operation operation;
+    struct rondo_plan *plan;
+    struct rondo_copy_step steps[STEPS_MOST];
+    int count, next, round; /* next -1: the round's input is to be filled */
+};
+
+static struct rank ranks[RANKS];
+static uint32_t *theirs[RANKS];
+
+static struct rondo_plan *build(const char *name, enum rondo_kind kind, int rank, int size)
+{
+    struct rondo_shape shape;
+    struct rondo_plan *plan = NULL;
+    memset(&shape, 0, sizeof(shape));
+    shape.kind = kind;
+    shape.rank = rank;
+    shape.size = size;
+    shape.root = 1 % size;
+    shape.channels = 1;
+    shape.protocol = RONDO_PROTOCOL_SIMPLE;
+    assert_int_equal(rondo_algorithm_find(name, kind)->build(&shape, &plan), RONDO_SUCCESS);
+    return plan;
+}
+
+static uint32_t value(int round, int rank, int block, int i)
+{
+    return (uint32_t) (((round * RANKS + rank) * RANKS + block) * COUNT + i);
+}
+
+static void fill(struct rank *me, int rank, int size, uint32_t spoilt)
+{
+    for (int block = 0; block < size; block++)
+        for (int i = 0; i < COUNT; i++)
+            me->input[block * COUNT + i] = spoilt != 0 ? spoilt : value(me->round, rank, block, i);
+}
+
+static void begin(struct rank *me, int rank, const char *const *inputs)
+{
+    const struct rondo_copy_view view = {.plan = me->plan,
+                                         .operation = &me->operation,
+                                         .rank = rank,
+                                         .words = me->words,
+                                         .theirs = theirs,
+                                         .input = inputs,
+                                         .sent = me->sent,
+                                         .received = me->received};
+    assert_true(rondo_copy_steps_most(me->plan) <= STEPS_MOST);
+    me->count = rondo_copy_steps(&view, me->steps);
+    assert_true(me->count <= rondo_copy_steps_most(me->plan));
+    me->next = 0;
+}
+
+/* What the round leaves in the output, and what the input must not be read for any more. */
+static void check_and_spoil(enum rondo_kind kind, struct rank *me, int rank, int size)
+{
+    const int root = 1 % size;
+    for (int block = 0; block < (kind == RONDO_KIND_BCAST ? 1 : size); block++)
+        for (int i = 0; i < COUNT; i++) {
+            const uint32_t wanted = kind == RONDO_KIND_BCAST       ? value(me->round, root, 0, i)
+                                    : kind == RONDO_KIND_ALLGATHER ? value(me->round, block, 0, i)
+                                                                   : value(me->round, block, rank, i);
+            const uint32_t *found = kind == RONDO_KIND_BCAST && rank == root ? me->input : me->output;
+            assert_int_equal(found[block * COUNT + i], wanted);
+        }
+    fill(me, rank, size, SPOILT);
+}
+
+/* One step of a rank. Returns 0 if it waits. */
+static int step(enum rondo_kind kind, int rank, int size, const char *const *inputs)
+{
+    struct rank *me = &ranks[rank];
+    if (me->next < 0) {
+        fill(me, rank, size, 0);
+        begin(me, rank, inputs);
+        return 1;
+    }
+    if (me->next == me->count) {
+        check_and_spoil(kind, me, rank, size);
+        me->round++;
+        me->next = -1;
+        return 1;
+    }
+    const struct rondo_copy_step *one = &me->steps[me->next];
+    if (one->kind == RONDO_COPY_STEP_WAIT && (int32_t) (*one->word - one->value) < 0)
+        return 0;
+    if (one->kind == RONDO_COPY_STEP_WRITE)
+        *one->word = one->value;
+    if (one->kind == RONDO_COPY_STEP_MOVE)
+        memcpy(one->to, one->from, one->bytes);
+    me->next++;
+    return 1;
+}
+
+static void run(enum rondo_kind kind, int size, unsigned seed)
+{
+    const char *inputs[RANKS];
+    int left = size;
+    srand(seed);
+    memset(ranks, 0, sizeof(ranks));
+    for (int rank = 0; rank < size; rank++) {
+        struct rank *me = &ranks[rank];
+        me->plan = build("direct", kind, rank, size);
+        assert_true(rondo_copy_steps_can(me->plan));
+        me->operation.element_bytes = sizeof(uint32_t);
+        me->operation.buffers[RONDO_INPUT] = (char *) me->input;
+        me->operation.buffers[RONDO_OUTPUT] = (char *) (kind == RONDO_KIND_BCAST && rank == 1 % size ? me->input : me->output);
+        for (int b = 0; b < RONDO_BUFFERS; b++)
+            me->operation.layouts[b] = (struct rondo_layout){.group_count = COUNT, .chunk_count = COUNT, .group_chunks = 1};
+        me->next = -1;
+        inputs[rank] = (const char *) me->input;
+        theirs[rank] = me->words;
+        for (int peer = 0; peer < size; peer++) /* counts wrap */
+            me->sent[peer] = me->received[peer] = me->words[peer] = UINT32_MAX - 3;
+    }
+    while (left > 0) {
+        const int first = rand() % size;
+        int moved = 0;
+        left = 0;
+        for (int k = 0; k < size; k++) {
+            const int rank = (first + k) % size;
+            for (int times = rand() % 4; ranks[rank].round < ROUNDS && times >= 0; times--)
+                moved += step(kind, rank, size, inputs);
+            left += ranks[rank].round < ROUNDS;
+        }
+        if (moved == 0 && left > 0)
+            fail_msg("%d of %d ranks wait for each other", left, size);
+    }
+    for (int rank = 0; rank < size; rank++)
+        rondo_plan_free(ranks[rank].plan);
+}
+
+static void test_copies_in_many_orders(void **state)
+{
+    static const enum rondo_kind kinds[] = {RONDO_KIND_ALLGATHER, RONDO_KIND_ALLTOALL, RONDO_KIND_BCAST};
+    (void) state;
+    for (int k = 0; k < 3; k++)
+        for (int size = 2; size <= RANKS; size++)
+            for (unsigned seed = 0; seed < 100; seed++)
+                run(kinds[k], size, seed);
+}
+
+/* What reduces, or has slots, or several blocks, is not for copy engines. */
+static void test_no_copies(void **state)
+{
+    (void) state;
+    struct rondo_plan *reducing = build("direct", RONDO_KIND_ALLREDUCE, 0, 3);
+    struct rondo_plan *slots = build("linear", RONDO_KIND_BCAST, 0, 3);
+    assert_false(rondo_copy_steps_can(reducing));
+    assert_false(rondo_copy_steps_can(slots));
+    rondo_plan_free(reducing);
+    rondo_plan_free(slots);
+}
+
+/* An all-gather in place copies nothing onto itself. */
+static void test_copies_in_place(void **state)
+{
+    (void) state;
+    uint32_t words[2] = {0, 0}, counts[2][2] = {{0, 0}, {0, 0}}, memory[2][2 * COUNT], *const both[2] = {words, words};
+    const char *inputs[2] = {(const char *) memory[0], (const char *) (memory[1] + COUNT)};
+    struct rondo_copy_step steps[STEPS_MOST];
+    struct rondo_operation operation;
+    memset(&operation, 0, sizeof(operation));
+    operation.element_bytes = sizeof(uint32_t);
+    operation.buffers[RONDO_INPUT] = (char *) memory[0];
+    operation.buffers[RONDO_OUTPUT] = (char *) memory[0];
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        operation.layouts[b] = (struct rondo_layout){.group_count = COUNT, .chunk_count = COUNT, .group_chunks = 1};
+    struct rondo_plan *plan = build("direct", RONDO_KIND_ALLGATHER, 0, 2);
+    const struct rondo_copy_view view = {.plan = plan,
+                                         .operation = &operation,
+                                         .words = words,
+                                         .theirs = both,
+                                         .input = inputs,
+                                         .sent = counts[0],
+                                         .received = counts[1]};
+    int moves = 0;
+    const int count = rondo_copy_steps(&view, steps);
+    for (int i = 0; i < count; i++)
+        moves += steps[i].kind == RONDO_COPY_STEP_MOVE;
+    assert_int_equal(moves, 1);
+    rondo_plan_free(plan);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed), cmocka_unit_test(test_lane_used_again)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed), cmocka_unit_test(test_lane_used_again),
+                                       cmocka_unit_test(test_copies_in_many_orders), cmocka_unit_test(test_no_copies),
+                                       cmocka_unit_test(test_copies_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
