@@ -35,6 +35,7 @@ struct ncclComm *rondo_nccl_comm_new(int rank, int size, int device, int blockin
     comm->device = device;
     comm->blocking = blocking;
     comm->state = ncclInProgress;
+    comm->budget.most = -1;
     pthread_mutex_init(&comm->lock, NULL);
     pthread_mutex_lock(&registry.lock);
     struct ncclComm **bucket = bucket_of(comm);

@@ -1,5 +1,6 @@
-/* ncclConfig_t and ncclCollConfig_t: what of them means something here is whether calls block, and the event of a launch. The
- * rest asks for resources that Rondo shares out by itself, and is accepted; a choice of algorithms that must hold is refused.
+/* ncclConfig_t and ncclCollConfig_t: what of them means something here is whether calls block, how many multiprocessors
+ * operations take, and the event of a launch. The rest asks for resources that Rondo shares out by itself, and is accepted; a
+ * choice of algorithms that must hold is refused.
  */
 #include "compat/nccl/shim.h"
 
@@ -24,7 +25,17 @@ static ncclResult_t check_blocks(int least, int most, const char *function)
     return ncclSuccess;
 }
 
-ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, const char *function)
+/* NCCL's least is its choice's lower end, which Rondo does not need. */
+static void read_budget(const ncclConfig_t *config, struct rondo_nccl_budget *budget)
+{
+    if (GIVEN(config, maxCTAs) && config->maxCTAs != NCCL_CONFIG_UNDEF_INT)
+        budget->most = config->maxCTAs;
+    if (GIVEN(config, CTAPolicy) && config->CTAPolicy != NCCL_CONFIG_UNDEF_INT)
+        budget->zero = (config->CTAPolicy & NCCL_CTA_POLICY_ZERO) != 0;
+}
+
+ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, struct rondo_nccl_budget *budget,
+                                    const char *function)
 {
     if (config == NULL)
         return ncclSuccess;
@@ -40,6 +51,8 @@ ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, c
         return result;
     if (config->blocking != NCCL_CONFIG_UNDEF_INT)
         *blocking = config->blocking;
+    if (budget != NULL)
+        read_budget(config, budget);
     return ncclSuccess;
 }
 

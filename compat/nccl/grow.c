@@ -94,6 +94,7 @@ static ncclResult_t grow_old(ncclComm_t comm, int size, const ncclUniqueId *id, 
                              const ncclConfig_t *config)
 {
     int blocking;
+    struct rondo_nccl_budget budget = {-1, 0};
     struct rondo_nccl_job *job = NULL;
     ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_COMMUNICATE, "ncclCommGrow");
     if (result != ncclSuccess)
@@ -106,7 +107,7 @@ static ncclResult_t grow_old(ncclComm_t comm, int size, const ncclUniqueId *id, 
         result = rondo_nccl_fail(ncclInvalidArgument,
                                  "ncclCommGrow: the id is not the last one of ncclCommGetUniqueId, or was used");
     else
-        result = rondo_nccl_config_read(config, &blocking, "ncclCommGrow");
+        result = rondo_nccl_config_read(config, &blocking, &budget, "ncclCommGrow");
     if (result == ncclSuccess && (job = calloc(1, sizeof(*job))) != NULL)
         job->comm = rondo_nccl_comm_new(comm->rank, size, comm->device, blocking);
     if (result == ncclSuccess && (job == NULL || job->comm == NULL))
@@ -116,6 +117,7 @@ static ncclResult_t grow_old(ncclComm_t comm, int size, const ncclUniqueId *id, 
         rondo_nccl_comm_let_go(comm);
         return result;
     }
+    job->comm->budget = budget;
     rondo_nccl_comm_hold_again(job->comm);
     if (id != NULL)
         memcpy(&job->id, id, sizeof(job->id));

@@ -23,7 +23,7 @@ ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job)
 {
     struct ncclComm *comm = job->comm;
     rondo_comm_t inner;
-    ncclResult_t result = rondo_nccl_world_create(&job->id, comm->rank, comm->size, comm->device, &comm->world);
+    ncclResult_t result = rondo_nccl_world_create(&job->id, comm->rank, comm->size, comm->device, comm->budget, &comm->world);
     if (result != ncclSuccess)
         return result;
     rondo_comm_world(comm->world->runtime, &inner);
@@ -35,7 +35,8 @@ ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job)
     return ncclSuccess;
 }
 
-static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, int rank, int device, int blocking)
+static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, int rank, int device, int blocking,
+                          struct rondo_nccl_budget budget)
 {
     struct rondo_nccl_job *job = calloc(1, sizeof(*job));
     struct ncclComm *comm = job != NULL ? rondo_nccl_comm_new(rank, size, device, blocking) : NULL;
@@ -46,6 +47,7 @@ static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, 
     rondo_nccl_comm_hold_again(comm);
     job->run = rondo_nccl_meet;
     job->comm = comm;
+    comm->budget = budget;
     job->blocking = blocking;
     job->result = result;
     memcpy(&job->id, id, sizeof(job->id));
@@ -66,15 +68,16 @@ ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId
                                   const char *function)
 {
     int device, blocking = 1;
+    struct rondo_nccl_budget budget = {-1, 0};
     rondo_nccl_introduce();
     if (comm == NULL)
         return rondo_nccl_fail(ncclInvalidArgument, "%s: comm is NULL", function);
     if (size < 1 || rank < 0 || rank >= size)
         return rondo_nccl_fail(ncclInvalidArgument, "%s: rank %d of %d", function, rank, size);
-    ncclResult_t result = rondo_nccl_config_read(config, &blocking, function);
+    ncclResult_t result = rondo_nccl_config_read(config, &blocking, &budget, function);
     if (result == ncclSuccess)
         result = current_device(function, &device);
-    return result == ncclSuccess ? begin(comm, size, id, rank, device, blocking) : result;
+    return result == ncclSuccess ? begin(comm, size, id, rank, device, blocking, budget) : result;
 }
 
 ncclResult_t pncclCommInitRank(ncclComm_t *comm, int size, ncclUniqueId id, int rank)
@@ -137,7 +140,7 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
                                        rondo_nccl_on_host() ? -1
                                        : devices != NULL    ? devices[i]
                                                             : i,
-                                       1));
+                                       1, (struct rondo_nccl_budget){-1, 0}));
     ended = pncclGroupEnd();
     return result != ncclSuccess ? result : ended;
 }

@@ -32,6 +32,12 @@ struct rondo_nccl_scalar {
     unsigned char value[RONDO_NCCL_SCALAR_BYTES];
 };
 
+/* What a config says of multiprocessors: the most that an operation takes (-1: not said), and whether it takes none where it
+ * can. */
+struct rondo_nccl_budget {
+    int most, zero;
+};
+
 /* What outlives a call: memory that a captured operation uses at every launch of its graph. */
 struct rondo_nccl_retained {
     struct rondo_nccl_retained *next;
@@ -46,6 +52,7 @@ struct ncclComm {
     int rank, size;
     int device; /* which GPU; -1: the host device */
     int blocking;
+    struct rondo_nccl_budget budget;            /* of the config that it was made with */
     ncclResult_t state;                         /* of making and finalizing; ncclInProgress meanwhile (atomic) */
     int users;                                  /* calls and queued operations that hold it (registry lock) */
     int finalized, revoked, aborted, suspended; /* atomic */
@@ -175,7 +182,7 @@ int rondo_nccl_comm_users(struct ncclComm *comm);
 
 /* Makes a runtime and waits for the other ranks of the clique. The world has one communicator and one user then. */
 ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
-                                     struct rondo_nccl_world **world);
+                                     struct rondo_nccl_budget budget, struct rondo_nccl_world **world);
 /* For a communicator that was split off: one communicator and one user more. */
 void rondo_nccl_world_hold(struct rondo_nccl_world *world);
 /* Less than, equal to or more than 0: an order of cliques that all their ranks agree on. */
@@ -219,8 +226,10 @@ size_t rondo_nccl_type_bytes(rondo_datatype_t type);
 
 /* ---- config.c ---- */
 
-/* blocking: what a NULL config or an undefined field means; replaced by what the config says. */
-ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, const char *function);
+/* blocking: what a NULL config or an undefined field means; replaced by what the config says. budget: becomes what it says;
+ * NULL: not wanted. */
+ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, struct rondo_nccl_budget *budget,
+                                    const char *function);
 /* Checks a call's config (NULL: none). launch: becomes the event to be recorded before the launch, if there is one. */
 ncclResult_t rondo_nccl_call_config_read(const ncclCollConfig_t *config, const struct ncclComm *comm, cudaEvent_t *launch,
                                          const char *function);

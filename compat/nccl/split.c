@@ -72,7 +72,7 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *mad
     else if (color < NCCL_SPLIT_NOCOLOR)
         result = rondo_nccl_fail(ncclInvalidArgument, "ncclCommSplit: color %d", color);
     else
-        result = rondo_nccl_config_read(config, &blocking, "ncclCommSplit");
+        result = rondo_nccl_config_read(config, &blocking, NULL, "ncclCommSplit");
     if (result != ncclSuccess) {
         rondo_nccl_comm_let_go(comm);
         return rondo_nccl_note(result);
@@ -106,7 +106,7 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm
     else
         result = check_list(comm, excluded, count);
     if (result == ncclSuccess)
-        result = rondo_nccl_config_read(config, &blocking, "ncclCommShrink");
+        result = rondo_nccl_config_read(config, &blocking, NULL, "ncclCommShrink");
     if (result == ncclSuccess && (job.excluded = malloc((size_t) count * sizeof(int))) == NULL)
         result = rondo_nccl_fail(ncclSystemError, "ncclCommShrink: no memory");
     if (result != ncclSuccess) {

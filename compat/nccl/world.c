@@ -11,7 +11,8 @@
 #define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
 #define DESTROY_SECONDS 2  /* that destroying does */
 #define CONNECT_SECONDS 600
-#define BLOCKS_BESIDE   16 /* of a clique's GPUs where the process has others: their kernels may have to wait side by side */
+#define BLOCKS_BESIDE   16  /* of a clique's GPUs where the process has others: their kernels may have to wait side by side */
+#define SM_MOST         240 /* that rondo_config_t.sm may say */
 #define STREAM_BLOCKS   32 /* of an operation among more than two: programs written for NCCL compute beside their collectives */
 
 /* The ranks of one clique in this process. */
@@ -66,6 +67,15 @@ static void drop_if_empty(struct clique *clique)
     free(clique);
 }
 
+/* A zero policy is for what copy engines can do; the most is for the rest then. */
+static void use_budget(rondo_config_t *config, struct rondo_nccl_budget budget)
+{
+    const int most = budget.most > SM_MOST ? SM_MOST : budget.most;
+    config->sm = budget.zero ? 0 : most;
+    if (budget.zero && most > 0)
+        config->stream_blocks = most;
+}
+
 /* Once all ranks have met, all those of this process have joined: all ranks find the same. */
 static int reach_each_other(const struct clique *clique, int size, int device)
 {
@@ -94,7 +104,7 @@ static int has_others(const struct clique *clique)
 }
 
 ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
-                                     struct rondo_nccl_world **result)
+                                     struct rondo_nccl_budget budget, struct rondo_nccl_world **result)
 {
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     struct rondo_nccl_world *world = calloc(1, sizeof(*world));
@@ -113,6 +123,8 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
         config.blocks = BLOCKS_BESIDE;
     if (device >= 0 && !rondo_nccl_is_set("RONDO_STREAM_BLOCKS") && size > 2)
         config.stream_blocks = STREAM_BLOCKS;
+    if (device >= 0 && !rondo_nccl_is_set("RONDO_SM"))
+        use_budget(&config, budget);
     rondo_result_t status = rondo_init(&world->runtime, &config);
     if (status != RONDO_SUCCESS) {
         ncclResult_t code = rondo_nccl_result(status, "ncclCommInitRank");

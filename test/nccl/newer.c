@@ -354,6 +354,61 @@ static void pointers(struct me *me)
     NCCL(ncclMemFree(own));
 }
 
+/* A communicator whose config asks for no multiprocessors: what windows allow is moved by copy engines, the rest by kernels. */
+static void zero_policy(struct me *me)
+{
+    const size_t n = (size_t) me->size, bytes = COUNT * n * sizeof(int);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    ncclWindow_t from_window = NULL, to_window = NULL;
+    int *from = NULL, *to = NULL;
+    if (me->rank == 0) {
+        NCCL(ncclGetUniqueId(&id));
+        device_put(me->send, &id, sizeof(id));
+    }
+    NCCL(ncclBroadcast(me->send, me->send, sizeof(id), ncclChar, 0, me->comm, me->stream));
+    stream_wait(me->stream);
+    device_get(&id, me->send, sizeof(id));
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+    config.maxCTAs = 4;
+    NCCL(ncclCommInitRankConfig(&comm, me->size, id, me->rank, &config));
+    NCCL(ncclMemAlloc((void **) &from, bytes));
+    NCCL(ncclMemAlloc((void **) &to, bytes));
+    NCCL(ncclCommWindowRegister(comm, from, bytes, &from_window, NCCL_WIN_COLL_SYMMETRIC));
+    NCCL(ncclCommWindowRegister(comm, to, bytes, &to_window, NCCL_WIN_COLL_SYMMETRIC));
+    for (int round = 0; round < 3; round++) {
+        for (int r = 0; r < me->size; r++)
+            put(from + (size_t) r * COUNT, 1000 * round + 10 * me->rank + r, COUNT);
+        NCCL(ncclAlltoAll(from, to, COUNT, ncclInt, comm, me->stream));
+        stream_wait(me->stream);
+        for (int r = 0; r < me->size; r++)
+            CHECK(count_wrong(to + (size_t) r * COUNT, 1000 * round + 10 * r + me->rank, COUNT) == 0, "all-to-all of rank %d",
+                  r);
+        NCCL(ncclAllGather(from + COUNT, to, COUNT / 2, ncclInt, comm, me->stream)); /* not from the window's start */
+        stream_wait(me->stream);
+        for (int r = 0; r < me->size; r++)
+            CHECK(count_wrong(to + (size_t) r * (COUNT / 2), 1000 * round + 10 * r + 1, COUNT / 2) == 0,
+                  "all-gather of rank %d", r);
+        put(to + (size_t) me->rank * COUNT, 7000 + me->rank, COUNT);
+        NCCL(ncclAllGather(to + (size_t) me->rank * COUNT, to, COUNT, ncclInt, comm, me->stream));
+        NCCL(ncclAllReduce(from, from, COUNT, ncclInt, ncclMax, comm, me->stream));
+        NCCL(ncclBroadcast(from, from, COUNT, ncclInt, me->size - 1, comm, me->stream));
+        stream_wait(me->stream);
+        for (int r = 0; r < me->size; r++)
+            CHECK(count_wrong(to + (size_t) r * COUNT, 7000 + r, COUNT) == 0, "all-gather in place of rank %d", r);
+        CHECK(count_wrong(from, 1000 * round + 10 * (me->size - 1), COUNT) == 0, "all-reduce and broadcast");
+        check_sum(me->comm, me, "before the next round");
+    }
+    NCCL(ncclCommWindowDeregister(comm, from_window));
+    NCCL(ncclCommWindowDeregister(comm, to_window));
+    check_sum(me->comm, me, "no window is left");
+    NCCL(ncclCommDestroy(comm));
+    check_sum(me->comm, me, "no rank launches any more what another waits for");
+    NCCL(ncclMemFree(from));
+    NCCL(ncclMemFree(to));
+}
+
 /* Round after round each rank puts into the next one's window, which signals back that it has read. */
 static void puts_and_signals(struct me *me)
 {
@@ -435,6 +490,7 @@ static const struct scenario scenarios[] = {
     {"grow", NULL, grow, 2},
     {"grow_apart", NULL, grow_apart, 2},
     {"pointers", NULL, pointers, 1},
+    {"zero_policy", NULL, zero_policy, 2},
     {"puts_and_signals", NULL, puts_and_signals, 1},
     {"signals_aborted", NULL, signals_aborted, 2},
 };
