@@ -27,12 +27,28 @@ static size_t words_bytes(const struct rondo_comm *comm)
     return ((size_t) comm->size + SIGNALS) * sizeof(uint32_t);
 }
 
+/* Zeros. Memory of their own: NULL: there is none. */
+static uint32_t *make_words(const struct rondo_comm *comm)
+{
+    struct rondo_device *device = comm->runtime->device;
+    char *memory = NULL;
+    uint32_t *zeros = calloc(1, words_bytes(comm));
+    if (zeros != NULL && rondo_cuda_allocate(comm->runtime->device_index, words_bytes(comm), &memory) == RONDO_SUCCESS &&
+        device->kind->upload(device, memory, zeros, words_bytes(comm)) != RONDO_SUCCESS) {
+        rondo_cuda_free(comm->runtime->device_index, memory);
+        memory = NULL;
+    }
+    free(zeros);
+    return (uint32_t *) (void *) memory;
+}
+
+/* The words of a failed communicator stay until the process ends, because the other ranks' streams may still store there. */
 static void destroy(struct rondo_comm *comm, struct rondo_copy_engine *engine)
 {
     if (engine->window != NULL)
         rondo_window_close(comm, engine->window);
-    if (engine->words != NULL)
-        comm->runtime->device->kind->release(comm->runtime->device, engine->words, words_bytes(comm));
+    if (engine->words != NULL && (engine->issued == 0 || rondo_comm_failure(comm) == RONDO_SUCCESS))
+        rondo_cuda_free(comm->runtime->device_index, engine->words);
     free(engine->theirs);
     free(engine->input);
     free(engine->sent);
@@ -55,7 +71,7 @@ rondo_result_t rondo_copy_engine_open(struct rondo_comm *comm)
     engine->sent = calloc(size, sizeof(*engine->sent));
     engine->received = calloc(size, sizeof(*engine->received));
     if (engine->theirs != NULL && engine->input != NULL && engine->sent != NULL && engine->received != NULL)
-        engine->words = comm->runtime->device->kind->allocate(comm->runtime->device, words_bytes(comm)); /* zeros */
+        engine->words = make_words(comm);
     rondo_result_t result =
         rondo_window_open(comm, (char *) engine->words, engine->words != NULL ? words_bytes(comm) : 0, &engine->window);
     if (result != RONDO_SUCCESS) {

@@ -34,7 +34,7 @@ uint32_t rondo_copy_engine_issued(const struct rondo_comm *comm);
 int rondo_copy_engine_idle(struct rondo_comm *comm);
 /* Ends the waits of a failed communicator's operations. Without locks. */
 void rondo_copy_engine_fail(struct rondo_comm *comm);
-/* No operation is enqueued any more. */
+/* No operation is enqueued any more, on any rank. */
 void rondo_copy_engine_close(struct rondo_comm *comm);
 
 #endif

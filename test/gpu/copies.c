@@ -228,27 +228,30 @@ static void rates(struct rank *me)
     take_down(me, &memory);
 }
 
-/* The last rank does not come: it aborts, and the others' streams end. */
+/* The last rank does not come: it aborts, and the others' streams end. Its memory stays until they have. */
 static void abandoned(struct rank *me)
 {
+    static int ended; /* ranks whose streams have; atomic */
+    const double until = ranks_seconds() + 20;
     struct memory memory;
+    cudaError_t error = cudaSuccess;
     set_up(me, &memory);
     MUST(rondo_barrier(me->world));
     if (me->rank == me->size - 1) {
         ranks_sleep(0.3);
         MUST(rondo_comm_abort(me->world, 1));
-    } else {
-        (void) rondo_allgather_on_stream(memory.send, memory.recv, 1000, RONDO_INT32, me->world, memory.streams[0]);
-        const double until = ranks_seconds() + 20;
-        cudaError_t error;
-        while ((error = cudaStreamQuery(memory.streams[0])) == cudaErrorNotReady && ranks_seconds() < until) {
-            int idle;
-            (void) rondo_comm_status(me->world, NULL, &idle);
+        while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < me->size - 1 && ranks_seconds() < until)
             ranks_sleep(0.01);
-        }
-        CHECK(error == cudaSuccess, "the stream of rank %d: %s", me->rank, cudaGetErrorString(error));
+        return;
     }
-    /* The memory stays until the process ends: the others' streams may still copy from it. */
+    (void) rondo_allgather_on_stream(memory.send, memory.recv, 1000, RONDO_INT32, me->world, memory.streams[0]);
+    while ((error = cudaStreamQuery(memory.streams[0])) == cudaErrorNotReady && ranks_seconds() < until) {
+        int idle;
+        (void) rondo_comm_status(me->world, NULL, &idle);
+        ranks_sleep(0.01);
+    }
+    CHECK(error == cudaSuccess, "the stream of rank %d: %s", me->rank, cudaGetErrorString(error));
+    __atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE);
 }
 
 static const struct {

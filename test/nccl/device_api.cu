@@ -321,15 +321,21 @@ static void timeout(struct me *me)
     NCCL(ncclDevCommDestroy(me->comm, &comm));
 }
 
+/* The others' memory stays until rank 0's kernel has told them that it has arrived. */
 static void aborted(struct me *me)
 {
+    static int waits; /* atomic */
     ncclDevCommRequirements reqs = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
     ncclDevComm comm;
     reqs.lsaBarrierCount = 1;
     NCCL(ncclDevCommCreate(me->comm, &reqs, &comm));
-    if (me->rank == 0)
+    if (me->rank == 0) {
         alone_kernel<<<1, THREADS, 0, me->stream>>>(comm, me->result, 0);
-    CHECK(me->rank != 0 || !stream_wait_for(me->stream, 0.2), "the barrier did not wait for the other ranks");
+        CHECK(!stream_wait_for(me->stream, 0.5), "the barrier did not wait for the other ranks");
+        __atomic_store_n(&waits, 1, __ATOMIC_RELEASE);
+    }
+    for (const double until = now() + 20; !__atomic_load_n(&waits, __ATOMIC_ACQUIRE) && now() < until;)
+        continue;
     NCCL(ncclCommAbort(me->comm));
     me->comm = NULL;
     wait_for(me, "an aborted barrier");
