@@ -106,6 +106,7 @@ static const struct rondo_algorithm algorithms[] = {
               ONE(RONDO_KIND_SCATTERV),
      .build = rondo_build_linear,
      .ordered = ONE(RONDO_KIND_REDUCE),
+     .windows = ONE(RONDO_KINDS) - 1,
      .direct_writes_between_two = ONE(RONDO_KIND_BCAST),
      .low_latency = 1,
      .compresses = ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_ALLTOALL) |
@@ -120,9 +121,11 @@ static const struct rondo_algorithm algorithms[] = {
      .low_latency = 1},
     {.name = "chain",
      .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) |
-              ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
+              ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) |
+              ONE(RONDO_KIND_RECEIVE_FROM),
      .build = rondo_build_chain,
-     .ordered = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
+     .ordered = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) |
+                ONE(RONDO_KIND_REDUCE_SCATTER),
      .direct_writes = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .low_latency = 1,
      .two_blocks_inside = ONE(RONDO_KIND_ALLTONEXT)},

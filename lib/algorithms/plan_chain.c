@@ -74,14 +74,14 @@ static void scan(struct rondo_plan_builder *builder, const struct rondo_shape *s
 }
 
 /* Adds the step of a reduction by which this rank adds its contribution to the partial result of the ranks before it. owner:
- * the rank that gets the result; source: the chunk of the input. */
+ * the rank that gets the result; source: the chunk of the input; notifies: another block waits for the step. */
 static void add_contribution(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel, int owner,
-                             uint32_t source, uint8_t receive, uint8_t send)
+                             uint32_t source, uint8_t receive, uint8_t send, int notifies)
 {
     int first = shape->rank == 0, last = shape->rank == shape->size - 1, stays = last && owner == shape->rank;
     struct rondo_instruction step = {
         .actions = (uint8_t) ((first ? 0 : RONDO_RECEIVE | RONDO_REDUCE) | (stays ? RONDO_COPY : RONDO_SEND)),
-        .flags = last ? RONDO_FINISH : 0,
+        .flags = (uint8_t) ((last ? RONDO_FINISH : 0) | (notifies ? RONDO_NOTIFY : 0)),
         .source_index = source,
         .destination_buffer = RONDO_OUTPUT,
         .destination_index = (uint32_t) channel,
@@ -94,35 +94,68 @@ static void add_contribution(struct rondo_plan_builder *builder, const struct ro
     rondo_plan_builder_add(builder, &step);
 }
 
-/* Adds a channel's block of a reduce or reduce-scatter. A rank gets its result from the last one when it has passed on all that
- * comes before in the tile, so a slot for each is enough. */
+/* Adds an instruction that takes a finished result. receive: the end; wait: the block whose last step comes first; -1: none. */
+static void take_result(struct rondo_plan_builder *builder, int channel, uint8_t receive, int wait, int step)
+{
+    struct rondo_instruction take = {.actions = RONDO_RECEIVE | RONDO_COPY,
+                                     .destination_buffer = RONDO_OUTPUT,
+                                     .destination_index = (uint32_t) channel,
+                                     .count = 1,
+                                     .receive_first = receive,
+                                     .receive_count = 1};
+    rondo_plan_builder_add(builder, &take);
+    if (wait >= 0)
+        rondo_plan_builder_depend(builder, wait, step);
+}
+
+/* Adds the block by which results come back along the chain: this rank passes on those of the ranks before it, then takes its
+ * own. In place that is where its input was, all of which the block before this one has sent. */
+static void bring_back(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel)
+{
+    const int forward = 2 * channel, steps = shape->size;
+    rondo_plan_builder_block(builder);
+    const uint8_t receive = end(builder, shape, shape->rank + 1, channel, RONDO_INCOMING);
+    const uint8_t send = shape->rank > 0 ? end(builder, shape, shape->rank - 1, channel, RONDO_OUTGOING) : 0;
+    for (int owner = 0; owner < shape->rank; owner++) {
+        struct rondo_instruction pass_on = {.actions = RONDO_RECEIVE | RONDO_SEND,
+                                            .source_index = (uint32_t) (owner * shape->channels + channel), /* as long */
+                                            .count = 1,
+                                            .receive_first = receive,
+                                            .receive_count = 1,
+                                            .send_first = send,
+                                            .send_count = 1};
+        rondo_plan_builder_add(builder, &pass_on);
+    }
+    take_result(builder, channel, receive, forward, steps - 1);
+}
+
+/* Adds a channel's blocks of a reduce or reduce-scatter. A rank gets its result from the last one when it has passed on all
+ * that comes before in the tile, so a slot for each is enough. Where the last one cannot have a connector to each, results come
+ * back along the chain, and each rests in a slot of the rank that it is for. */
 static void reduce(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel)
 {
-    const int final = shape->size - 1, last = shape->rank == final, scatters = shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    const int final = shape->size - 1, last = shape->rank == final, scatters = shape->kind != RONDO_KIND_REDUCE;
     const int from = scatters ? 0 : shape->root, to = scatters ? final : shape->root; /* the ranks that get results */
+    const int back = scatters && shape->size > RONDO_PROGRAM_ENDS_MAX,
+              takes = !last && shape->rank >= from && shape->rank <= to;
     uint8_t receive = 0, send = 0, result = 0;
     rondo_plan_builder_block(builder);
     if (shape->rank > 0)
         receive = end(builder, shape, shape->rank - 1, channel, RONDO_INCOMING);
-    if (!last)
-        send = end(builder, shape, shape->rank + 1, channel, RONDO_OUTGOING);
-    if (!last && shape->rank >= from && shape->rank <= to)
+    if (!last || back)
+        send = end(builder, shape, last ? final - 1 : shape->rank + 1, channel, RONDO_OUTGOING);
+    if (takes && !back)
         result = end(builder, shape, final, channel, RONDO_INCOMING);
     for (int owner = from; owner <= to; owner++) {
-        if (last && owner != final)
+        if (last && owner != final && !back)
             send = end(builder, shape, owner, channel, RONDO_OUTGOING);
         add_contribution(builder, shape, channel, owner, (uint32_t) (scatters ? owner * shape->channels + channel : channel),
-                         receive, send);
+                         receive, send, back && owner == to && !last);
     }
-    if (!last && shape->rank >= from && shape->rank <= to) {
-        struct rondo_instruction take = {.actions = RONDO_RECEIVE | RONDO_COPY,
-                                         .destination_buffer = RONDO_OUTPUT,
-                                         .destination_index = (uint32_t) channel,
-                                         .count = 1,
-                                         .receive_first = result,
-                                         .receive_count = 1};
-        rondo_plan_builder_add(builder, &take);
-    }
+    if (takes && back)
+        bring_back(builder, shape, channel);
+    else if (takes)
+        take_result(builder, channel, result, -1, 0);
 }
 
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan)
@@ -146,6 +179,7 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
             break;
         case RONDO_KIND_REDUCE:
         case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+        case RONDO_KIND_REDUCE_SCATTER:
             reduce(builder, shape, channel);
             break;
         default:

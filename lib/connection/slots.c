@@ -51,6 +51,14 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* a warp accesses 512 bytes at a time */
 }
 
+uint32_t rondo_lane_contexts(const struct rondo_runtime *runtime)
+{
+    const uint32_t usual = 2 * runtime->settings.channels,
+                   windows = (uint32_t) rondo_peer_windows(RONDO_KIND_ALLTOALL, runtime->size),
+                   most = windows < RONDO_PROGRAM_BLOCKS_MAX ? windows : RONDO_PROGRAM_BLOCKS_MAX;
+    return usual > most ? usual : most;
+}
+
 uint32_t rondo_lane_messages(const struct rondo_host_lane *lane, int single)
 {
     if (single && rondo_is_wide(lane->comm))

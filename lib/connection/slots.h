@@ -1,6 +1,6 @@
 /*
- * The number and size of a connector's slots. Both depend only on what all ranks of the lane know, so that all ranks compute
- * the same. Sizes are in bytes. Relies on transport/network_slots.h.
+ * The number and size of a connector's slots, and of a lane's contexts. All depend only on what all ranks of the lane know, so
+ * that all ranks compute the same. Sizes are in bytes. Relies on transport/network_slots.h.
  */
 #ifndef RONDO_LIB_CONNECTION_SLOTS_H
 #define RONDO_LIB_CONNECTION_SLOTS_H
@@ -42,6 +42,10 @@ uint32_t rondo_protocol_slots(enum rondo_protocol protocol, uint32_t lane_slots)
 
 /* Sets the slot sizes, by protocol, of a lane that serves operations of all sizes. */
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS]);
+
+/* The number of contexts of a lane: the most program blocks of an operation. Two for each channel, and enough for connectors to
+ * all ranks of the world in both directions (rondo_peer_windows). */
+uint32_t rondo_lane_contexts(const struct rondo_runtime *runtime);
 
 /* The number of messages that a connector of the lane holds. An instruction takes two slots for a message on GPUs, and several
  * on networks. single: see rondo_algorithm_single. */

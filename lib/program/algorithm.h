@@ -37,6 +37,7 @@ struct rondo_algorithm {
                                            (device/engine/direct_write.h) */
     uint32_t direct_writes_between_two; /* of which that holds where there are two ranks */
     uint32_t two_blocks_inside;         /* for which a rank that is neither first nor last has two blocks a channel */
+    uint32_t windows;                   /* whose other ranks are shared out among rondo_peer_windows blocks a channel */
 
     uint32_t
         ordered; /* that combine in the order of ranks, as operators that are not commutative need it (rondo_verify_order) */
@@ -54,6 +55,10 @@ struct rondo_algorithm {
     int single_chunks;
 };
 
+/* Returns among how many blocks a rank shares out all other ranks, of `size`, because a block has at most
+ * RONDO_PROGRAM_ENDS_MAX ends and an instruction fewer: as a collective of this kind sends to, or receives from, each of them,
+ * or both. */
+int rondo_peer_windows(enum rondo_kind kind, int size);
 /* Returns the number of program blocks that the algorithm takes for each channel on `size` ranks, as far as the choice of
  * channels goes. */
 int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size);

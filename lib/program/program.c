@@ -1,6 +1,7 @@
 /* The public calls that create, check and describe programs, and the way from an algorithm to a rank's plan. */
 #include "lib/program/program.h"
 
+#include "device/abi/slice_operation.h"
 #include "lib/base/error.h"
 #include "lib/call/call.h"
 #include "lib/program/builder.h"
@@ -186,8 +187,18 @@ void rondo_program_text_free(char *text)
 
 /* ---- one rank's plan ---- */
 
+int rondo_peer_windows(enum rondo_kind kind, int size)
+{
+    const int both_ways = rondo_collective_of(kind)->rule.postcondition == RONDO_POSTCONDITION_TRANSPOSED,
+              at_once = kind == RONDO_KIND_BCAST || kind == RONDO_KIND_REDUCE; /* one instruction has all ends of a block */
+    const int most = both_ways ? RONDO_PROGRAM_ENDS_MAX / 2 : at_once ? RONDO_REDUCE_SOURCES_MAX : RONDO_PROGRAM_ENDS_MAX;
+    return size <= 1 ? 1 : (size - 1 + most - 1) / most;
+}
+
 int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size)
 {
+    if (algorithm->windows >> kind & 1)
+        return rondo_peer_windows(kind, size);
     if ((algorithm->two_blocks_inside >> kind & 1) && size > 2)
         return 2;
     if (!algorithm->blocks_a_peer || size == 1)

@@ -240,7 +240,7 @@ static int holds_elements(const struct rondo_comm *comm, const struct rondo_call
 /* Whether a block has a connector to, or from, each other rank. */
 static int needs_all_peers(const struct rondo_algorithm *algorithm, enum rondo_kind kind)
 {
-    return algorithm->build == rondo_build_linear || algorithm->build == rondo_build_direct ||
+    return algorithm->build == rondo_build_direct ||
            (algorithm->compose == rondo_compose_all_pairs && kind == RONDO_KIND_BARRIER);
 }
 
@@ -254,8 +254,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it does not compress";
     if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
-    if (needs_all_peers(algorithm, call->kind) &&
-        comm->size > (rondo_kind_is_rooted(call->kind) ? RONDO_PROGRAM_ENDS_MAX + 1 : ALL_PEERS_MAX))
+    if (needs_all_peers(algorithm, call->kind) && comm->size > ALL_PEERS_MAX)
         return "these are more ranks than a block has connectors to";
     if (reduces_all && comm->size > RONDO_REDUCE_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
@@ -268,7 +267,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "its ranks' parts would not be equally long";
     if (algorithm->multicast && !comm->multicast)
         return "it needs ranks on host devices of one host, that share memory";
-    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > 2 * (int) comm->runtime->settings.channels)
+    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > (int) rondo_lane_contexts(comm->runtime))
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
@@ -408,7 +407,8 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);
     choice->algorithm = algorithm == NULL || why != NULL ? by_rule(comm, call, direct, choice) : algorithm;
-    if (choice->algorithm != NULL && needs_all_peers(choice->algorithm, call->kind) &&
+    if (choice->algorithm != NULL &&
+        (choice->algorithm->build == rondo_build_linear || needs_all_peers(choice->algorithm, call->kind)) &&
         (why = rondo_misfit(comm, call, direct, choice->algorithm)) != NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", choice->algorithm->name,
                           rondo_kind_name(call->kind), comm->size, why);
@@ -481,7 +481,9 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked && short_elements;
     int lines = strcmp(protocol, "ll128") == 0 && plain && comm->linked;
     int tma = strcmp(protocol, "tma") == 0 && plain && comm->tma;
-    int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
+    /* Where each rank has connectors to very many, small slots bound their memory. */
+    int many = rondo_kind_has_own_counts(call->kind) && comm->size > ALL_PEERS_MAX && call->rate == 0;
+    int small = choice->algorithm->low_latency && (message <= RONDO_SMALL_BYTES_MAX || many);
     int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
@@ -510,8 +512,9 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
     size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
-    if (blocks > 1) { /* a lane has contexts for two blocks a channel */
-        size_t limit = streamed ? settings->stream_blocks : 0, room = limit > 0 && limit < 2 * most ? limit : 2 * most;
+    if (blocks > 1) {
+        const size_t limit = streamed ? settings->stream_blocks : 0, contexts = rondo_lane_contexts(comm->runtime),
+                     room = limit > 0 && limit < contexts ? limit : contexts;
         most = room / blocks > 0 ? room / blocks : 1;
     } else if (comm->gpus_only) {
         most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);

@@ -190,6 +190,56 @@ static void test_many_ranks(void **state)
     }
 }
 
+/* The plans of the linear algorithm: right, also in place, and no block has more ends than it may have. */
+static void check_windows(enum rondo_kind kind, int ranks, int root)
+{
+    struct rondo_verify_limits limits = {1, 16, 0};
+    struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = 1};
+    const struct rondo_algorithm *linear = rondo_algorithm_find("linear", kind);
+    struct rondo_plan_set *set = hand_written(linear, &shape);
+    for (int rank = 0; rank < ranks; rank++)
+        expect_blocks(linear, &shape, set->plans[rank]);
+    assert_true(set->plans[root]->program->blocks > 1);
+    for (int shared = 0; shared <= rondo_conditions_may_share(&set->conditions); shared++)
+        if ((shared || !rondo_conditions_always_shared(&set->conditions)) &&
+            rondo_verify_plans(set, "linear", &limits, shared) != RONDO_SUCCESS)
+            fail_msg("linear %s, %d ranks, root %d, shared %d: %s", rondo_kind_name(kind), ranks, root, shared,
+                     rondo_last_error());
+    rondo_plan_set_free(set);
+}
+
+static void test_windows(void **state)
+{
+    (void) state;
+    static const enum rondo_kind rooted[] = {RONDO_KIND_GATHERV, RONDO_KIND_SCATTERV, RONDO_KIND_GATHER, RONDO_KIND_SCATTER};
+    check_windows(RONDO_KIND_ALLTOALLV, 129, 0);
+    check_windows(RONDO_KIND_ALLTOALLW, 257, 100);
+    for (int root = 0; root < 300; root += 299)
+        for (size_t k = 0; k < sizeof(rooted) / sizeof(rooted[0]); k++)
+            check_windows(rooted[k], 300, root);
+    check_windows(RONDO_KIND_BCAST, 66, 65);
+    check_windows(RONDO_KIND_BCAST, 300, 1);
+}
+
+/* A reduce-scatter in the order of ranks, of as many as a block has ends to and of more: the last rank returns the results. */
+static void test_chain(void **state)
+{
+    (void) state;
+    static const enum rondo_kind kinds[] = {RONDO_KIND_REDUCE_SCATTER_BLOCK, RONDO_KIND_REDUCE_SCATTER};
+    static const int sizes[] = {255, 256};
+    struct rondo_verify_limits limits = {1, 2, 0};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            struct rondo_shape shape = {.kind = kinds[k], .size = sizes[i], .channels = 1};
+            struct rondo_plan_set *set = hand_written(rondo_algorithm_find("chain", kinds[k]), &shape);
+            assert_int_equal(set->plans[1]->program->blocks, sizes[i] > RONDO_PROGRAM_ENDS_MAX ? 2 : 1);
+            for (int shared = 0; shared <= rondo_conditions_may_share(&set->conditions); shared++)
+                if (rondo_verify_plans(set, "chain", &limits, shared) != RONDO_SUCCESS)
+                    fail_msg("%s, %d ranks, shared %d: %s", rondo_kind_name(kinds[k]), sizes[i], shared, rondo_last_error());
+            rondo_plan_set_free(set);
+        }
+}
+
 /* Direct access stays within the peers' buffers. */
 static void test_remote_chunks(void **state)
 {
@@ -380,9 +430,10 @@ static void test_exchanges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),    cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_many_ranks), cmocka_unit_test(test_remote_chunks),
-        cmocka_unit_test(test_multiplied),   cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),       cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_many_ranks),    cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_chain),        cmocka_unit_test(test_remote_chunks), cmocka_unit_test(test_multiplied),
+        cmocka_unit_test(test_exchanges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
