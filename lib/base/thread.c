@@ -48,6 +48,26 @@ int64_t rondo_clock_ms(void)
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void rondo_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void rondo_deadline_in(struct timespec *deadline, double seconds)
+{
+    clock_gettime(CLOCK_MONOTONIC, deadline);
+    deadline->tv_sec += (time_t) seconds;
+    deadline->tv_nsec += (long) ((seconds - (double) (time_t) seconds) * 1e9);
+    if (deadline->tv_nsec >= 1000000000) {
+        deadline->tv_sec++;
+        deadline->tv_nsec -= 1000000000;
+    }
+}
+
 rondo_result_t rondo_random_bytes(void *bytes, size_t count)
 {
     unsigned char *to = bytes;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Starts function(argument) on a thread of that name (at most 15 characters) with a stack of at least so many bytes. The thread
  * blocks all signals, so none of the application's reaches it. thread NULL: detached; else the caller joins *thread.
@@ -17,6 +18,13 @@ rondo_result_t rondo_thread_start(pthread_t *thread, const char *name, size_t st
 
 /* Milliseconds of CLOCK_MONOTONIC, which never jumps. */
 int64_t rondo_clock_ms(void);
+
+/* Initializes a condition whose timed waits end by CLOCK_MONOTONIC, so that setting the clock neither cuts a wait short nor
+ * makes it longer. The caller destroys it with pthread_cond_destroy. */
+void rondo_condition_init(pthread_cond_t *condition);
+
+/* Stores when so many seconds will have passed, 0 to 1e9, by the clock of such a condition. */
+void rondo_deadline_in(struct timespec *deadline, double seconds);
 
 /* Fills bytes with unpredictable ones, good enough for keys. Blocks until the kernel has some. RONDO_ERR_SYSTEM. */
 rondo_result_t rondo_random_bytes(void *bytes, size_t count);

@@ -7,6 +7,7 @@
 #include "device/engine/use.h"
 #include "lib/base/containers.h"
 #include "lib/base/error.h"
+#include "lib/base/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ rondo_result_t rondo_connect_create(struct rondo_connect_table **result)
     if (table == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of connectors");
     pthread_mutex_init(&table->lock, NULL);
-    pthread_cond_init(&table->answered, NULL);
+    rondo_condition_init(&table->answered);
     *result = table;
     return RONDO_SUCCESS;
 }
@@ -123,8 +124,7 @@ static void await_withdrawals(struct rondo_runtime *runtime)
 {
     struct rondo_connect_table *table = runtime->connections;
     struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += SHUT_MS / 1000;
+    rondo_deadline_in(&deadline, SHUT_MS / 1000.0);
     while (is_mapped_by_others(runtime) && pthread_cond_timedwait(&table->answered, &table->lock, &deadline) == 0)
         ;
 }
@@ -359,8 +359,7 @@ static rondo_result_t await(const struct rondo_comm *comm, struct pending *pendi
     const int hurries = settings->timeout > 0 && settings->timeout < settings->connect_timeout;
     const double seconds = hurries ? settings->timeout : settings->connect_timeout;
     struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += (time_t) seconds + 1;
+    rondo_deadline_in(&deadline, seconds + 1);
     while (!pending->answered) {
         if (rondo_comm_failure(comm) != RONDO_SUCCESS)
             return rondo_fail(rondo_comm_failure(comm), "%s", comm->failure);

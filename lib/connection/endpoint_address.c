@@ -6,6 +6,7 @@
 
 #include "proxy/proxies.h"
 #include "lib/base/error.h"
+#include "lib/base/thread.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ rondo_result_t rondo_endpoints_create(struct rondo_endpoints **result)
     if (endpoints == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the networks' addresses");
     pthread_mutex_init(&endpoints->lock, NULL);
-    pthread_cond_init(&endpoints->arrived, NULL);
+    rondo_condition_init(&endpoints->arrived);
     *result = endpoints;
     return RONDO_SUCCESS;
 }
@@ -142,8 +143,7 @@ void rondo_endpoints_message(struct rondo_runtime *runtime, int source, uint32_t
 static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
 {
     struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += (time_t) runtime->settings.connect_timeout + 1;
+    rondo_deadline_in(&deadline, runtime->settings.connect_timeout + 1);
     while (!entry->answered) {
         if (rondo_is_gone(runtime, entry->peer))
             return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", entry->peer);

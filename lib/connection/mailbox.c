@@ -10,6 +10,7 @@
  */
 #include "lib/connection/mailbox.h"
 #include "lib/base/error.h"
+#include "lib/base/thread.h"
 #include "lib/connection/comm_connections.h"
 
 #include <stdio.h>
@@ -56,7 +57,7 @@ rondo_result_t rondo_mailbox_create(struct rondo_mailbox **result)
     if (mailbox == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the mailbox");
     pthread_mutex_init(&mailbox->lock, NULL);
-    pthread_cond_init(&mailbox->arrived, NULL);
+    rondo_condition_init(&mailbox->arrived);
     *result = mailbox;
     return RONDO_SUCCESS;
 }
@@ -297,17 +298,6 @@ static int has_strayed(struct rondo_runtime *runtime, int source, const struct h
     return 1;
 }
 
-static void deadline_in(struct timespec *deadline, double seconds)
-{
-    clock_gettime(CLOCK_REALTIME, deadline);
-    deadline->tv_sec += (time_t) seconds;
-    deadline->tv_nsec += (long) ((seconds - (double) (time_t) seconds) * 1e9);
-    if (deadline->tv_nsec >= 1000000000) {
-        deadline->tv_sec++;
-        deadline->tv_nsec -= 1000000000;
-    }
-}
-
 static rondo_result_t receive(struct rondo_comm *comm, const char *name, int source, const struct header *header, void *data,
                               size_t bytes)
 {
@@ -321,7 +311,7 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
     double timeout = __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) ? runtime->settings.connect_timeout
                      : runtime->settings.timeout > 0                      ? runtime->settings.timeout
                                                                           : 1e9;
-    deadline_in(&deadline, timeout);
+    rondo_deadline_in(&deadline, timeout);
     pthread_mutex_lock(&mailbox->lock);
     while ((letter = take(mailbox, source, header)) == NULL && result == RONDO_SUCCESS) {
         rondo_result_t failed = rondo_comm_failure(comm), gave_up;
