@@ -75,7 +75,8 @@ typedef enum {
     RONDO_ERR_ABORTED = 11,  /**< some rank called rondo_comm_abort() */
     RONDO_ERR_UNSUPPORTED = 12, /**< this device, build or combination of arguments does not offer it */
     RONDO_ERR_DEVICE = 13,      /**< the device reported an error */
-    RONDO_ERR_INTERNAL = 14     /**< a broken invariant of the library; please report it */
+    RONDO_ERR_INTERNAL = 14,    /**< a broken invariant of the library; please report it */
+    RONDO_ERR_REVOKED = 15      /**< some rank called rondo_comm_revoke() */
 } rondo_result_t;
 
 /** Type of a buffer's elements (MPI-4.1 section 3.2.2, Message Data). A buffer is aligned as C aligns the type; a complex
@@ -620,21 +621,28 @@ RONDO_API rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key,
  */
 RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result);
 
+/** Of rondo_comm_shrink(): the ranks agree on who has failed, and those are excluded. */
+#define RONDO_SHRINK_FAILED (-1)
+
 /**
  * Makes a communicator of the ranks that remain when some are excluded.
  *
- * It works on a communicator that has failed or was aborted too, as long as the ranks that remain are alive. They keep comm's
- * order.
+ * It works on a communicator that has failed, was aborted or was revoked too, as long as the ranks that remain are alive. They
+ * keep comm's order. With RONDO_SHRINK_FAILED it leaves out the ranks that have died or left, also those that do so during the
+ * call; either all ranks that remain get the communicator, or none does. A rank that dies later than the agreement on that is a
+ * rank of the new communicator, which then has failed.
  *
  * @param comm       communicator
- * @param excluded   count ranks of comm; may be NULL if count is 0
- * @param count      number of excluded ranks, 0 to size - 1
+ * @param excluded   count ranks of comm; may be NULL if count is 0; NULL with RONDO_SHRINK_FAILED
+ * @param count      number of excluded ranks, 0 to size - 1, or RONDO_SHRINK_FAILED
  * @param result     becomes the communicator; NULL on failure
  * @retval RONDO_ERR_ARGUMENT   an argument is NULL, an entry is no rank of comm or the calling one, or count is out of range
  * @retval RONDO_ERR_MEMORY     out of memory, or over the memory budget
  * @retval RONDO_ERR_PEER       a rank that should remain has died or left
  * @retval RONDO_ERR_TIMEOUT    a rank that should remain has not called for RONDO_TIMEOUT seconds
  * @ranks    Collective over the ranks that remain, which all name the same excluded ranks. The excluded ranks call nothing.
+ *           With RONDO_SHRINK_FAILED, collective over the ranks that are alive, in one order among such calls and those of
+ *           rondo_comm_agree().
  * @threads  Any, in an order that is the same on all ranks that remain.
  * @source   MPI_Comm_shrink of User-Level Failure Mitigation; ncclCommShrink() of NCCL.
  */
@@ -762,6 +770,75 @@ RONDO_API rondo_result_t rondo_comm_free(rondo_comm_t *comm);
  *           of NCCL.
  */
 RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
+
+/**
+ * Makes every operation of a communicator fail with RONDO_ERR_REVOKED on all of its ranks, those under way and later ones.
+ *
+ * A rank that has learned of a failure calls it, so that ranks that wait for others, but not for the failed one, go on as well.
+ * rondo_comm_agree(), rondo_comm_shrink() and the calls about failed ranks work on. A rank on which the communicator has failed
+ * before keeps the earlier failure.
+ *
+ * @param comm   communicator
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @ranks    None need call anything: one rank's call is enough. It reaches all ranks, or those learn that the caller has died,
+ *           which fails the communicator, too.
+ * @threads  Any, also while other threads wait for operations of comm.
+ * @source   MPIX_Comm_revoke of User-Level Failure Mitigation; ncclCommRevoke() of NCCL.
+ */
+RONDO_API rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
+
+/**
+ * Agrees on an integer among the ranks that are alive, with one outcome on all of them although ranks die meanwhile.
+ *
+ * It works on a communicator that has failed, was aborted or was revoked, too: this is how an application makes the outcome of
+ * an operation uniform that has succeeded on some ranks and failed on others. All ranks that return RONDO_SUCCESS or
+ * RONDO_ERR_PEER with an outcome return the same of the two, and the same flag, also those that die afterwards.
+ *
+ * @param comm   communicator
+ * @param flag   in: this rank's value; out: the bitwise AND of the values of all ranks that are alive, and maybe of some that
+ *               have died during the call; set with RONDO_SUCCESS, and with RONDO_ERR_PEER unless this rank is cut off
+ * @retval RONDO_ERR_ARGUMENT      comm or flag is NULL
+ * @retval RONDO_ERR_PEER          a rank is known to have died or left, which not all ranks had acknowledged by
+ *                                 rondo_comm_acknowledge_failed(); or this rank has lost its connection to all others
+ * @retval RONDO_ERR_TIMEOUT       not all ranks that are alive have called for RONDO_TIMEOUT seconds; others may agree later
+ * @retval RONDO_ERR_MEMORY        out of memory; the others take this rank for dead
+ * @retval RONDO_ERR_UNSUPPORTED   comm has more ranks than a control message has room for, about four million
+ * @ranks    Collective over the ranks that are alive, in one order among the calls of it and of rondo_comm_shrink() with
+ *           RONDO_SHRINK_FAILED.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   MPIX_Comm_agree of User-Level Failure Mitigation.
+ */
+RONDO_API rondo_result_t rondo_comm_agree(rondo_comm_t comm, int *flag);
+
+/**
+ * Tells which ranks of a communicator this rank knows to have died or left.
+ *
+ * Other ranks may know of more or fewer at the same time; rondo_comm_agree() and rondo_comm_shrink() make it the same.
+ *
+ * @param comm    communicator
+ * @param ranks   becomes the failed ranks, in ascending order; room for as many as comm has ranks; may be NULL
+ * @param count   becomes their number
+ * @retval RONDO_ERR_ARGUMENT   comm or count is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPIX_Comm_get_failed of User-Level Failure Mitigation.
+ */
+RONDO_API rondo_result_t rondo_comm_get_failed(rondo_comm_t comm, int *ranks, int *count);
+
+/**
+ * Acknowledges that ranks have failed: rondo_comm_agree() does not return RONDO_ERR_PEER because of them any more, once all ranks
+ * have acknowledged them.
+ *
+ * @param comm    communicator
+ * @param ranks   count ranks of those that rondo_comm_get_failed() has told; may be NULL if count is 0
+ * @param count   their number
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL, count is out of range, ranks is NULL, or an entry is no failed rank; then none is
+ *                              acknowledged
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPIX_Comm_ack_failed of User-Level Failure Mitigation.
+ */
+RONDO_API rondo_result_t rondo_comm_acknowledge_failed(rondo_comm_t comm, const int *ranks, int count);
 
 /**
  * Opens a buffer to direct access by the other ranks of a communicator.
@@ -1023,6 +1100,7 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
  * - RONDO_ERR_PEER: a rank of the communicator has died or left
  * - RONDO_ERR_TIMEOUT: stuck for more than RONDO_TIMEOUT seconds; the communicator has failed
  * - RONDO_ERR_ABORTED: rondo_comm_abort() was called on some rank
+ * - RONDO_ERR_REVOKED: rondo_comm_revoke() was called on some rank
  * - RONDO_ERR_TRANSPORT: no transport connects two ranks, or one failed
  * - RONDO_ERR_MEMORY: this rank, or another one, is out of memory or over its memory budget
  * - RONDO_ERR_UNSUPPORTED: a stream on the host device, or an algorithm, program or compression that does not fit the call

@@ -265,7 +265,7 @@ ncclResult_t pncclCommRevoke(ncclComm_t comm, int flags)
         result = rondo_nccl_fail(ncclInvalidArgument, "ncclCommRevoke: flags are 0x%x", (unsigned) flags);
     } else {
         __atomic_store_n(&comm->revoked, 1, __ATOMIC_RELEASE);
-        result = rondo_nccl_result(rondo_comm_abort(comm->comm, 2), "ncclCommRevoke");
+        result = rondo_nccl_result(rondo_comm_revoke(comm->comm), "ncclCommRevoke");
     }
     rondo_nccl_comm_let_go(comm);
     return result;

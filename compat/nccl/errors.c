@@ -88,6 +88,7 @@ ncclResult_t rondo_nccl_code(rondo_result_t result)
     case RONDO_ERR_PEER:
     case RONDO_ERR_TIMEOUT:
     case RONDO_ERR_ABORTED:
+    case RONDO_ERR_REVOKED:
         return ncclRemoteError;
     case RONDO_ERR_DEVICE:
         return ncclUnhandledCudaError;

@@ -46,6 +46,8 @@ const char *rondo_strerror(int code)
         return "device error";
     case RONDO_ERR_INTERNAL:
         return "internal error";
+    case RONDO_ERR_REVOKED:
+        return "communicator revoked";
     }
     return "unknown error code";
 }

@@ -362,6 +362,15 @@ void rondo_control_notify(struct rondo_control *control, uint32_t type, const vo
     pthread_mutex_unlock(&control->mutex);
 }
 
+void rondo_control_give_up(struct rondo_control *control)
+{
+    pthread_mutex_lock(&control->mutex);
+    if (!control->closing && !control->broken)
+        break_connection(control);
+    wake_thread(control);
+    pthread_mutex_unlock(&control->mutex);
+}
+
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument)
 {
     if (fd >= 0 && fn == NULL)

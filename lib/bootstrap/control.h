@@ -84,6 +84,10 @@ rondo_result_t rondo_control_reach(struct rondo_control *control, int dest);
  */
 void rondo_control_notify(struct rondo_control *control, uint32_t type, const void *data, size_t bytes);
 
+/* Breaks the connection, because this rank cannot do what the others count on: they take it for dead, and this one gets
+ * RONDO_CONTROL_LOST. Any thread. */
+void rondo_control_give_up(struct rondo_control *control);
+
 /*
  * From now on fn(argument) is called on the control thread whenever fd is readable. A control watches one descriptor at a time
  * (RONDO_ERR_STATE for a second one); fd -1 ends that: when the call returns, fn is not running and will not be called again.

@@ -1,6 +1,7 @@
 /* Communicators and the public functions on them (lib/communicator/comm.h). Relies on runtime->peers, which all ranks know
  * since init, so that the properties of a communicator are the same on all its members. */
 #include "lib/communicator/comm.h"
+#include "lib/communicator/agreement.h"
 #include "lib/communicator/graph.h"
 
 #include "lib/connection/lane.h"
@@ -222,12 +223,13 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     pthread_mutex_init(&comm->requests->stream_lock, NULL);
     pthread_mutex_init(&comm->programs->plan_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
+    comm->acknowledged = calloc((size_t) size, 1);
     comm->requests->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->requests->persistent_p2p));
     comm->requests->messages = calloc(2 * (size_t) size, sizeof(*comm->requests->messages));
     comm->connections->windows = runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX *
                                                                                       sizeof(*comm->connections->windows));
-    if (comm->members == NULL || comm->requests->persistent_p2p == NULL || comm->requests->messages == NULL ||
-        comm->connections->windows == NULL)
+    if (comm->members == NULL || comm->acknowledged == NULL || comm->requests->persistent_p2p == NULL ||
+        comm->requests->messages == NULL || comm->connections->windows == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator of %d ranks", size);
     for (int i = 0; i < size && status == RONDO_SUCCESS; i++) {
         comm->members[i] = members[i];
@@ -262,6 +264,8 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     rondo_comm_unlist(comm);
     if (runtime->mailbox != NULL)
         rondo_mailbox_forget(runtime, comm->id);
+    if (runtime->agreements != NULL)
+        rondo_agreements_forget(runtime, comm->id);
     rondo_stream_forget(comm);
     while (comm->connections->lanes != NULL)
         rondo_lane_free(comm->connections->lanes);
@@ -280,6 +284,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     free(comm->requests->persistent_p2p);
     free(comm->requests->messages);
     free(comm->alone);
+    free(comm->acknowledged);
     rondo_graph_free(comm->graph);
     free(comm->members);
     free_parts(comm);

@@ -47,7 +47,9 @@ struct rondo_comm {
     int pins;                        /* library threads that use the struct (runtime lock) */
     struct rondo_alone_count *alone; /* what members have made of it by themselves; lane_lock */
     int alone_count;
-    uint32_t failed; /* a rondo_result_t; sticky; stored with release after the text */
+    uint64_t agreements;         /* how many the members have come to; the lock of lib/communicator/agreement.c */
+    unsigned char *acknowledged; /* [size]: this rank has acknowledged that the rank has failed; atomic */
+    uint32_t failed;             /* a rondo_result_t; sticky; stored with release after the text */
     char failure[1000];
     /* Parts, each declared and accessed by one room alone: */
     struct rondo_comm_connections *connections; /* lib/connection/comm_connections.h */

@@ -273,6 +273,11 @@ void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, co
     fail_everywhere(comm->runtime, comm->id, code, "%s", text);
 }
 
+void rondo_comm_revoke_everywhere(struct rondo_comm *comm)
+{
+    fail_everywhere(comm->runtime, comm->id, RONDO_ERR_REVOKED, "revoked by rank %d", comm->runtime->rank);
+}
+
 /* Waits until the control thread, which has noticed that a rank is gone, has failed the communicator. */
 static void await_failure(const struct rondo_comm *comm)
 {

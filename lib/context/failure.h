@@ -46,6 +46,9 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
 /* The same on all ranks of the communicator, which get a notice, unless it has failed already. Any thread, without locks. */
 void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Fails the communicator with RONDO_ERR_REVOKED on all of its ranks, also where it has failed on this one already: others may
+ * not know of that. Any thread, without locks. */
+void rondo_comm_revoke_everywhere(struct rondo_comm *comm);
 /* To be called with the result of each step of a call in which other ranks take part, and of which they do not learn otherwise.
  * function: the public call, for the message. Fails the communicator everywhere if this rank cannot do its part; not if the
  * caller has made a mistake that was found before anything was done (RONDO_ERR_ARGUMENT, BUFFER, STATE, UNSUPPORTED). Returns

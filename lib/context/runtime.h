@@ -29,6 +29,7 @@ struct rondo_host_lane;
 struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
+struct rondo_agreements;
 struct rondo_hang;
 struct rondo_timeline;
 struct rondo_proxies;
@@ -58,6 +59,7 @@ struct rondo_runtime {
     struct rondo_endpoints *endpoints;
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
+    struct rondo_agreements *agreements; /* lib/communicator/agreement.h */
     struct rondo_hang *hang;
     struct rondo_timeline *trace; /* NULL: RONDO_TRACE is not set */
     pthread_mutex_t lock;         /* protects the lists below, lanes and contexts */

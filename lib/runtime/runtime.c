@@ -10,6 +10,7 @@
 #if RONDO_WITH_CUDA
 #include "device/cuda/device.h"
 #endif
+#include "lib/communicator/agreement.h"
 #include "lib/communicator/comm.h"
 #include "lib/connection/connect.h"
 #include "lib/base/environment.h"
@@ -54,8 +55,8 @@
 #define LEAST_SECONDS    1.0
 
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
-static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_hang_failure, &rondo_connection_failure,
-                                                                         &rondo_submission_failure, NULL};
+static const struct rondo_failure_listener *const failure_listeners[] = {
+    &rondo_hang_failure, &rondo_connection_failure, &rondo_submission_failure, &rondo_agreement_failure, NULL};
 
 /* Control handler: passes a message to the room whose type it has. Called by the control thread, without locks. */
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
@@ -99,6 +100,9 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_FAILURE:
         rondo_failure_message(runtime, source, data, bytes);
         break;
+    case RONDO_MESSAGE_AGREEMENT:
+        rondo_agreement_message(runtime, source, data, bytes);
+        break;
     default:
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
     }
@@ -116,6 +120,8 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
         result = rondo_endpoints_create(&runtime->endpoints);
     if (result == RONDO_SUCCESS)
         result = rondo_check_create(&runtime->checker);
+    if (result == RONDO_SUCCESS)
+        result = rondo_agreements_create(&runtime->agreements);
     if (result == RONDO_SUCCESS)
         result = rondo_hang_create(&runtime->hang, &rondo_hang_observer);
     return result;
@@ -570,6 +576,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
     rondo_lanes_destroy(runtime);
     rondo_hang_destroy(runtime);
     rondo_check_destroy(runtime->checker);
+    rondo_agreements_destroy(runtime);
     rondo_mailbox_destroy(runtime->mailbox);
     pthread_mutex_destroy(&runtime->lock);
     rondo_tuning_free(runtime->settings.tuning);

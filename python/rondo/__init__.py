@@ -217,8 +217,21 @@ class Communicator:
     def shrink(self, excluded):
         return self._made(_lib.rondo_comm_shrink, (ctypes.c_int * len(excluded))(*excluded), len(excluded))
 
+    def shrink_failed(self):
+        """Of the ranks that are alive, upon which they agree."""
+        return self._made(_lib.rondo_comm_shrink, None, -1)
+
     def abort(self, code=1):
         _check(_lib.rondo_comm_abort(self._handle, code))
+
+    def revoke(self):
+        _check(_lib.rondo_comm_revoke(self._handle))
+
+    def agree(self, flag):
+        """The bitwise AND of the flags of all ranks that are alive. Raises if one has died that not all have acknowledged."""
+        value = ctypes.c_int(flag)
+        _check(_lib.rondo_comm_agree(self._handle, ctypes.byref(value)))
+        return value.value
 
     def free(self):
         _check(_lib.rondo_comm_free(ctypes.byref(self._handle)))

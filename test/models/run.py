@@ -114,6 +114,18 @@ MODELS = {
             "FLUSH_EARLY": ASSERTION,
         },
     },
+    "agreement": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "ONE_PHASE": ASSERTION,
+            "ANY_ACCEPTS": ASSERTION,
+            "NO_ADOPT": ASSERTION,
+            "FORGET": STUCK,
+            "NO_LOOK": STUCK,
+            "NO_REPORT": STUCK,
+        },
+    },
     "lane": {
         "fair": True,
         "holds": [""],

@@ -83,6 +83,10 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_comm_status, h, NULL, NULL)                                                                                        \
     X(rondo_comm_free, &h)                                                                                                     \
     X(rondo_comm_abort, h, 7)                                                                                                  \
+    X(rondo_comm_revoke, h)                                                                                                    \
+    X(rondo_comm_agree, h, &(int){0})                                                                                          \
+    X(rondo_comm_get_failed, h, NULL, &(int){0})                                                                               \
+    X(rondo_comm_acknowledge_failed, h, NULL, 0)                                                                               \
     X(rondo_comm_register, h, input, sizeof(input))                                                                            \
     X(rondo_comm_deregister, h, input)                                                                                         \
     X(rondo_comm_set_compression, h, NULL)                                                                                     \
