@@ -35,6 +35,43 @@ def test_builtin_large(name):
             "--counts", "70001", RONDO_ALGORITHM=name, RONDO_PROTOCOL=protocol, RONDO_BLOCKS=2, seconds=120)
 
 
+def checked(*arguments):
+    """Runs `rondo program check`. Returns its exit code, what it printed, seconds of processor time, and its most memory in KiB."""
+    child = subprocess.Popen([str(program("rondo")), "program", "check", *map(str, arguments)], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+    out = child.stdout.read()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    child.stdout.close()
+    return child.returncode, out, used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
+# Ten seconds of an idle machine are the aim; beside other programs a processor's caches are slower.
+CHECK_SECONDS = 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ring", "doubling", "tree", "halving", "allpairs", "twoshot"])
+def test_check_of_1024_ranks(name):
+    code, out, seconds, memory = checked(name, "--collective", "allreduce", "--ranks", 1024)
+    print(f"{name}: {seconds:.1f} s, {memory} KiB")
+    assert code == 0 and "accepted" in out, out
+    assert seconds < CHECK_SECONDS and memory < 1 << 20
+
+
+@pytest.mark.slow
+def test_refusal_of_1024_ranks(tmp_path):
+    path = tmp_path / "wrong.xml"
+    run(program("rondo"), "program", "export", "doubling", "--ranks", 1024, "--output", path, seconds=120)
+    text = path.read_text()
+    at = text.rindex('type="rrc"')
+    path.write_text(text[:at] + 'type="r"' + text[at + len('type="rrc"'):])
+    code, out, seconds, memory = checked(path)
+    print(f"{out}{seconds:.1f} s, {memory} KiB")
+    assert code == 1 and "rank " in out, out
+    assert seconds < CHECK_SECONDS and memory < 1 << 20
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_users_programs(ranks, blocks):

@@ -182,11 +182,38 @@ static int by_channel(const void *a, const void *b)
     return x->parent < y->parent ? -1 : 1;
 }
 
+/* The blocks that the groups of one channel may take: a heap, the least load first, of two with the same load the first. */
+struct choice {
+    uint32_t blocks[RONDO_COMPILE_BLOCKS_MAX], count;
+    const uint32_t *loads;
+};
+
+static int is_lighter(const struct choice *c, uint32_t a, uint32_t b)
+{
+    return c->loads[a] != c->loads[b] ? c->loads[a] < c->loads[b] : a < b;
+}
+
+/* The first block has got more load. */
+static void sink_first(struct choice *c)
+{
+    const uint32_t block = c->blocks[0];
+    uint32_t at = 0;
+    for (uint32_t child = 1; child < c->count; child = 2 * at + 1) {
+        child += child + 1 < c->count && is_lighter(c, c->blocks[child + 1], c->blocks[child]);
+        if (!is_lighter(c, c->blocks[child], block))
+            break;
+        c->blocks[at] = c->blocks[child];
+        at = child;
+    }
+    c->blocks[at] = block;
+}
+
 /* Spreads the groups of one rank (sorted by channel, heaviest first) over `limit` blocks. Returns 0 if a block gets too many
  * ends. */
 static int spread(struct end **groups, size_t count, uint32_t channels, uint32_t limit)
 {
     uint32_t loads[RONDO_COMPILE_BLOCKS_MAX] = {0}, ends[RONDO_COMPILE_BLOCKS_MAX] = {0};
+    struct choice choice = {.loads = loads};
     uint32_t tag = 0;
     for (size_t i = 0; i < count; i++) {
         tag += i > 0 && groups[i]->channel != groups[i - 1]->channel;
@@ -199,12 +226,14 @@ static int spread(struct end **groups, size_t count, uint32_t channels, uint32_t
             first = tag * limit / channels;
             blocks = (tag + 1) * limit / channels - first;
         }
-        uint32_t best = first;
-        for (uint32_t b = first + 1; b < first + blocks; b++)
-            if (loads[b] < loads[best])
-                best = b;
+        if (blocks > 1 && (i == 0 || groups[i]->channel != groups[i - 1]->channel)) /* blocks of no other channel: no load */
+            for (choice.count = 0; choice.count < blocks; choice.count++)
+                choice.blocks[choice.count] = first + choice.count;
+        const uint32_t best = blocks > 1 ? choice.blocks[0] : first;
         groups[i]->block = best;
         loads[best] += groups[i]->load;
+        if (blocks > 1)
+            sink_first(&choice);
         ends[best] += groups[i]->ends;
         if (ends[best] > END_MAX)
             return 0;
@@ -278,6 +307,8 @@ static void place_nodes(struct placing *p)
         uint32_t last = RONDO_NONE;
         for (uint32_t k = 0; k < n->previous; k++) {
             uint32_t before = rondo_node_find(graph, graph->previous[n->previous_first + k]);
+            if (before == graph->order[o])
+                continue;
             if (last == RONDO_NONE || graph->nodes[before].position > graph->nodes[last].position)
                 last = before;
         }

@@ -305,15 +305,33 @@ static void take_rows(struct simulation *p)
             graph->order[graph->ordered++] = p->blocks[b].nodes[p->blocks[b].first + i];
 }
 
+/* What make_rows changes of a node that is ordered, besides next, which is RONDO_NONE before. */
+struct unjoined {
+    uint32_t source;
+    uint8_t source_buffer;
+};
+
+static void dissolve_rows(struct rondo_graph *graph, const struct unjoined *saved)
+{
+    for (size_t i = 0; i < graph->ordered; i++) {
+        struct rondo_node *n = &graph->nodes[graph->order[i]];
+        n->source = saved[i].source;
+        n->source_buffer = saved[i].source_buffer;
+        n->merged = n->next = RONDO_NONE;
+    }
+}
+
 void rondo_graph_coalesce(struct rondo_graph *graph)
 {
     struct simulation p = {.graph = graph};
-    struct rondo_node *saved = malloc((graph->node_count + 1) * sizeof(*saved));
+    struct unjoined *saved = malloc((graph->ordered + 1) * sizeof(*saved));
     if (saved == NULL || !prepare(&p)) {
         graph->failed = 1;
     } else {
-        for (size_t i = 0; i < graph->node_count; i++)
-            saved[i] = graph->nodes[i];
+        for (size_t i = 0; i < graph->ordered; i++) {
+            const struct rondo_node *n = &graph->nodes[graph->order[i]];
+            saved[i] = (struct unjoined){n->source, n->source_buffer};
+        }
         for (size_t b = 0; b < p.block_count; b++)
             make_rows(graph, &p.blocks[b]);
         if (simulate(&p)) {
@@ -321,8 +339,7 @@ void rondo_graph_coalesce(struct rondo_graph *graph)
                 make_exchanges(graph, &p.blocks[b]);
             take_rows(&p);
         } else {
-            for (size_t i = 0; i < graph->node_count; i++)
-                graph->nodes[i] = saved[i];
+            dissolve_rows(graph, saved);
         }
     }
     free(saved);

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the block at hand knows of another: that steps below `steps` are over, by a wait of an instruction of least class
+ * `class`. It is of the block at hand if visit is the current one. */
 struct waited {
-    uint32_t steps, class; /* steps of that block known to be over, by a wait of an instruction of this least class */
+    uint32_t steps, class, visit;
 };
 
 struct emitting {
@@ -27,7 +29,9 @@ struct emitting {
     uint32_t *scratch_index; /* [scratch chunk of the rank]: where it lies; RONDO_NONE: nowhere */
     uint32_t *classes;
     uint32_t scratch_count;
-    struct waited *waited; /* [block][other block] */
+    struct waited waited[RONDO_COMPILE_BLOCKS_MAX]; /* [other block] */
+    uint32_t latest[RONDO_COMPILE_BLOCKS_MAX];      /* [other block]: what the row at hand waits for; RONDO_NONE: nothing */
+    uint32_t visit;                                 /* number of the visit of the block at hand, from 1 */
     uint32_t largest_count, largest_receive;
     struct rondo_connection ends[256]; /* of the current block */
     uint32_t end_count;
@@ -226,45 +230,51 @@ static void list_ends(struct emitting *e, size_t block)
 /* Whether the wait before makes this one needless: see the top of the file. */
 static int covers(const struct emitting *e, const struct waited *earlier, uint32_t step, uint32_t class)
 {
-    if (earlier->steps < step + 1)
+    if (earlier->visit != e->visit || earlier->steps < step + 1)
         return 0;
     return rondo_conditions_ordered(&e->graph->conditions) ? earlier->class <= class : earlier->class == class;
 }
 
-/* Finds the waits of a row. Pass 0 notes which nodes must notify, pass 1 writes the waits. */
+/* Adds a block to an ascending list. */
+static void insert(uint32_t *list, uint32_t count, uint32_t block)
+{
+    for (; count > 0 && list[count - 1] > block; count--)
+        list[count] = list[count - 1];
+    list[count] = block;
+}
+
+/* Finds the waits of a row. Pass 0 notes which nodes must notify, pass 1 writes the waits. Takes time for what the row waits
+ * for, not for the rank's blocks, of which large programs have hundreds. */
 static void row_waits(struct emitting *e, uint32_t head, int pass)
 {
     struct rondo_graph *graph = e->graph;
     const struct rondo_node *h = &graph->nodes[head];
-    uint32_t blocks = graph->rank_blocks[h->rank];
-    uint32_t latest[RONDO_COMPILE_BLOCKS_MAX];
-    memset(latest, 0xff, blocks * sizeof(latest[0]));
+    uint32_t on[RONDO_COMPILE_BLOCKS_MAX], count = 0;
     for (uint32_t i = head; i != RONDO_NONE; i = graph->nodes[i].next) {
         const struct rondo_node *n = &graph->nodes[i];
         for (uint32_t k = 0; k < n->previous; k++) {
             uint32_t before = rondo_node_find(graph, graph->previous[n->previous_first + k]);
             uint32_t block = graph->nodes[before].block;
-            if (block != h->block && (latest[block] == RONDO_NONE || e->step[before] > e->step[latest[block]]))
-                latest[block] = before;
+            if (block == h->block)
+                continue;
+            if (e->latest[block] == RONDO_NONE)
+                insert(on, count++, block);
+            if (e->latest[block] == RONDO_NONE || e->step[before] > e->step[e->latest[block]])
+                e->latest[block] = before;
         }
     }
-    for (uint32_t block = 0; block < blocks; block++) {
-        if (latest[block] == RONDO_NONE)
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t block = on[k], node = e->latest[block];
+        struct waited *earlier = &e->waited[block];
+        e->latest[block] = RONDO_NONE;
+        if (covers(e, earlier, e->step[node], h->least_class))
             continue;
-        struct waited *earlier = &e->waited[h->block * blocks + block];
-        if (covers(e, earlier, e->step[latest[block]], h->least_class))
-            continue;
-        *earlier = (struct waited){e->step[latest[block]] + 1, h->least_class};
+        *earlier = (struct waited){e->step[node] + 1, h->least_class, e->visit};
         if (pass == 0)
-            e->notifies[latest[block]] = 1;
+            e->notifies[node] = 1;
         else
-            rondo_plan_builder_depend(e->plan_builder, (int) block, (int) e->step[latest[block]]);
+            rondo_plan_builder_depend(e->plan_builder, (int) block, (int) e->step[node]);
     }
-}
-
-static void reset_waits(struct emitting *e, uint32_t blocks)
-{
-    memset(e->waited, 0, (size_t) blocks * blocks * sizeof(*e->waited));
 }
 
 /* ---- instructions ---- */
@@ -323,8 +333,7 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
     size_t first = e->rank_first[rank];
     rondo_result_t status = RONDO_SUCCESS;
     e->rank = rank;
-    e->waited = malloc(((size_t) blocks * blocks + 1) * sizeof(*e->waited));
-    if (e->waited == NULL || !find_scratch(e)) {
+    if (!find_scratch(e)) {
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the plan of rank %u", rank);
         goto done;
     }
@@ -338,14 +347,16 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
                             graph->builder->name, rank, (unsigned long long) instructions, UINT16_MAX);
         goto done;
     }
-    reset_waits(e, blocks);
-    for (size_t i = e->block_first[first]; i < e->block_first[first + blocks]; i++)
-        row_waits(e, e->lists[i], 0);
-    reset_waits(e, blocks);
+    for (uint32_t b = 0; b < blocks; b++) {
+        e->visit++;
+        for (size_t i = e->block_first[first + b]; i < e->block_first[first + b + 1]; i++)
+            row_waits(e, e->lists[i], 0);
+    }
     e->plan_builder = rondo_plan_builder_create();
     for (uint32_t b = 0; b < blocks && status == RONDO_SUCCESS; b++) {
         rondo_plan_builder_block(e->plan_builder);
         list_ends(e, first + b);
+        e->visit++;
         for (size_t i = e->block_first[first + b]; i < e->block_first[first + b + 1] && status == RONDO_SUCCESS; i++) {
             status = add_row(e, e->lists[i]);
             row_waits(e, e->lists[i], 1);
@@ -372,10 +383,8 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
     e->classes = NULL;
 
 done:
-    free(e->waited);
     free(e->scratch_index);
     free(e->classes);
-    e->waited = NULL;
     e->scratch_index = e->classes = NULL;
     return status;
 }
@@ -398,6 +407,7 @@ static void find_largest(struct emitting *e)
 rondo_result_t rondo_graph_emit(struct rondo_graph *graph, int only, struct rondo_plan_set *set)
 {
     struct emitting e = {.graph = graph};
+    memset(e.latest, 0xff, sizeof(e.latest));
     rondo_result_t status = RONDO_SUCCESS;
     if (!make_lists(&e))
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the plans of %u ranks", graph->conditions.ranks);

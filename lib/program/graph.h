@@ -21,17 +21,25 @@ struct rondo_node {
     uint32_t previous_first, previous; /* nodes of the rank that must come before: first in graph->previous, and their number */
     uint32_t consumers;                /* list of the nodes that read exactly what this one wrote */
     uint32_t clobbered;                /* the first operation that overwrites something this node reads */
-    uint32_t depth, height;            /* hops from the start, and to the end */
-    uint32_t least_class;              /* of its chunks: the longest one's, where classes are in order */
-    uint32_t merged;                   /* this node is dead: that one does its work */
-    uint32_t block, position;          /* in the rank; in the order of all nodes */
-    uint32_t written_first;            /* canonical place of the result, with written_buffer */
+    union {
+        struct {
+            uint32_t depth, height; /* until nodes are placed: hops from the start, and to the end */
+        };
+        struct {
+            uint32_t block, position; /* from then on: in the rank; in the order of all nodes */
+        };
+    };
+    uint32_t least_class; /* of its chunks: the longest one's, where classes are in order */
+    uint32_t merged;      /* this node is dead: that one does its work */
     int32_t channel;
     uint16_t instance, instances;
     uint8_t actions, flags, source_buffer, destination_buffer, written_buffer;
     uint8_t needed;   /* the result is read by more than the consumers listed, or is part of the output */
     uint8_t directed; /* the channel is the user's */
-    uint32_t next;    /* of a row: the nodes that became one instruction, whose head does their work */
+    union {
+        uint32_t written_first; /* while nodes are made: canonical place of the result, with written_buffer */
+        uint32_t next;          /* of a row: the nodes that became one instruction, whose head does their work */
+    };
 };
 
 /* An element of a list of nodes, in graph->links. */
@@ -60,7 +68,7 @@ struct rondo_graph {
     struct rondo_place *places;
     size_t *place_first; /* [rank][buffer]: in places */
     uint32_t *scratch;   /* [rank]: the program's scratch chunks, cut */
-    uint32_t *mark;      /* [node]: the node for which it was last seen */
+    uint32_t *mark;      /* while nodes are made. [node]: the node for which it was last seen */
     size_t mark_room;
     uint32_t *order; /* live nodes; after coalescing the heads of rows */
     size_t ordered;

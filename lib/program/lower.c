@@ -144,7 +144,6 @@ static uint32_t new_node(struct rondo_graph *graph, uint32_t rank, uint32_t op, 
                                            .consumers = RONDO_NONE,
                                            .clobbered = RONDO_NONE,
                                            .merged = RONDO_NONE,
-                                           .next = RONDO_NONE,
                                            .channel = RONDO_CHANNEL_AUTO,
                                            .instances = 1};
     graph->node_count++;
@@ -402,5 +401,9 @@ rondo_result_t rondo_graph_lower(struct rondo_graph *graph)
         return status;
     mark_needed(graph);
     measure(graph);
+    free(graph->mark);
+    graph->mark = NULL;
+    for (size_t i = 0; i < graph->node_count; i++)
+        graph->nodes[i].next = RONDO_NONE;
     return RONDO_SUCCESS;
 }

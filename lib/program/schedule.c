@@ -1,8 +1,9 @@
 /*
  * Finds one order for all instructions of all ranks (GC3 section 5.2): those with fewer hops behind them first, among these
- * those with more hops ahead. The order is an execution: an instruction comes only after what it waits for, when its message is
- * the first on its connection, and when there is a free slot for what it sends. Blocks execute their instructions in this
- * order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
+ * those with more hops ahead, then in the order of nodes. The order is an execution: an instruction comes only after what it
+ * waits for, when its message is the first on its connection, and when there is a free slot for what it sends. Blocks execute
+ * their instructions in this order, so at every moment of any execution the first instruction that has not run can run, and
+ * nothing deadlocks.
  */
 #include "lib/program/graph.h"
 
@@ -14,66 +15,112 @@ struct connection {
     uint32_t parked;      /* list of senders that wait for a slot */
 };
 
+#define LEVELS 6 /* of 64 places each: more than the 2^32 that nodes can have */
+
 struct ordering {
     struct rondo_graph *graph;
     struct rondo_map map;
     struct connection *connections;
     size_t count, room;
-    uint32_t *in, *out;   /* [node]: its connections */
+    uint32_t *in;         /* [node]: the connection that it receives from */
     uint32_t *waiting;    /* [node]: number of nodes that it waits for */
     uint32_t *next_first; /* [node + 1]: of those that wait for it */
     uint32_t *next;
-    uint32_t *behind; /* [node]: the next in a connection's queue */
-    uint32_t *beside; /* [node]: the next in a list of parked senders */
-    uint8_t *state;   /* [node]: of enum state */
-    uint32_t *heap;
-    size_t heaped;
+    uint32_t *behind;           /* [node]: the next in a connection's queue */
+    uint32_t *beside;           /* [node]: the next in a list of parked senders */
+    uint8_t *state;             /* [node]: of enum state */
+    uint32_t *place, *at_place; /* [node]: its place in the order of priority; [place]: the node there */
+    uint64_t *levels[LEVELS];   /* the set of places that are candidates: see push */
 };
 
-/* READY: the node waits for its connections alone. HEAPED, PARKED: it is in the heap, or in a list of parked senders, once
- * each. */
-enum state { READY = 1, HEAPED = 2, PARKED = 4 };
+/* READY: the node waits for its connections alone. PARKED: it is in a list of parked senders, once. */
+enum state { READY = 1, PARKED = 2 };
 
-/* ---- the heap ---- */
-
-/* Whether a comes before b in the heap. */
-static int before(const struct rondo_graph *graph, uint32_t a, uint32_t b)
-{
-    const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
-    if (x->depth != y->depth)
-        return x->depth < y->depth;
-    if (x->height != y->height)
-        return x->height > y->height;
-    return x->op != y->op ? x->op < y->op : a < b;
-}
+/* ---- candidates ----
+ * A set of places, whose least is wanted. Bit i of the last level is set if place i is in the set; bit i of every other level,
+ * if any bit of word i of the level below is. The first level is one word. */
 
 static void push(struct ordering *o, uint32_t node)
 {
-    if (o->state[node] & HEAPED)
-        return;
-    o->state[node] |= HEAPED;
-    size_t at = o->heaped++;
-    for (; at > 0 && before(o->graph, node, o->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        o->heap[at] = o->heap[(at - 1) / 2];
-    o->heap[at] = node;
+    size_t at = o->place[node];
+    for (int level = LEVELS - 1; level >= 0; level--, at /= 64)
+        o->levels[level][at / 64] |= (uint64_t) 1 << (at % 64);
 }
 
+/* Takes the first candidate. RONDO_NONE: there is none. */
 static uint32_t pop(struct ordering *o)
 {
-    uint32_t top = o->heap[0], last = o->heap[--o->heaped];
     size_t at = 0;
-    for (size_t child = 1; child < o->heaped; child = 2 * at + 1) {
-        if (child + 1 < o->heaped && before(o->graph, o->heap[child + 1], o->heap[child]))
-            child++;
-        if (!before(o->graph, o->heap[child], last))
+    if (o->levels[0][0] == 0)
+        return RONDO_NONE;
+    for (int level = 0; level < LEVELS; level++)
+        at = 64 * at + (size_t) __builtin_ctzll(o->levels[level][at]);
+    const uint32_t node = o->at_place[at];
+    for (int level = LEVELS - 1; level >= 0; level--, at /= 64) {
+        o->levels[level][at / 64] &= ~((uint64_t) 1 << (at % 64));
+        if (o->levels[level][at / 64] != 0)
             break;
-        o->heap[at] = o->heap[child];
-        at = child;
     }
-    if (o->heaped > 0)
-        o->heap[at] = last;
-    o->state[top] &= (uint8_t) ~HEAPED;
-    return top;
+    return node;
+}
+
+/* Makes room for the set. Returns 0 if memory is out. */
+static int make_levels(struct ordering *o)
+{
+    size_t words = o->graph->node_count;
+    for (int level = LEVELS - 1; level >= 0; level--) {
+        words = words / 64 + 1;
+        if ((o->levels[level] = calloc(words, sizeof(uint64_t))) == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+/* Sorts `from` into `to` by a key of at most `largest`, stably. first: largest + 2 counters, all 0. */
+static void sort_by(const struct rondo_graph *graph, uint32_t (*key)(const struct rondo_node *, uint32_t), uint32_t largest,
+                    uint32_t *first, const uint32_t *from, uint32_t *to)
+{
+    const size_t count = graph->node_count;
+    for (size_t i = 0; i < count; i++)
+        first[key(&graph->nodes[from[i]], largest) + 1]++;
+    for (size_t k = 0; k <= largest; k++)
+        first[k + 1] += first[k];
+    for (size_t i = 0; i < count; i++)
+        to[first[key(&graph->nodes[from[i]], largest)]++] = from[i];
+}
+
+static uint32_t by_depth(const struct rondo_node *n, uint32_t largest)
+{
+    (void) largest;
+    return n->depth;
+}
+
+static uint32_t by_height(const struct rondo_node *n, uint32_t largest)
+{
+    return largest - n->height;
+}
+
+/* Numbers the nodes by priority. Returns 0 if memory is out. */
+static int make_places(struct ordering *o)
+{
+    const struct rondo_graph *graph = o->graph;
+    uint32_t depth = 0, height = 0;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        depth = graph->nodes[i].depth > depth ? graph->nodes[i].depth : depth;
+        height = graph->nodes[i].height > height ? graph->nodes[i].height : height;
+        o->at_place[i] = (uint32_t) i;
+    }
+    uint32_t *depths = calloc((size_t) depth + 2, sizeof(*depths)), *heights = calloc((size_t) height + 2, sizeof(*heights));
+    const int made = depths != NULL && heights != NULL;
+    if (made) {
+        sort_by(graph, by_height, height, heights, o->at_place, o->place);
+        sort_by(graph, by_depth, depth, depths, o->place, o->at_place);
+        for (size_t i = 0; i < graph->node_count; i++)
+            o->place[o->at_place[i]] = (uint32_t) i;
+    }
+    free(depths);
+    free(heights);
+    return made;
 }
 
 /* ---- preparing ---- */
@@ -101,10 +148,14 @@ static void connect(struct ordering *o)
         if (!rondo_node_lives(n) || n->to == RONDO_NONE)
             continue;
         const struct rondo_node *to = &graph->nodes[n->to];
-        uint32_t connection = connection_at(o, n->rank, to->rank, to->channel);
-        o->out[i] = connection;
-        o->in[n->to] = connection;
+        o->in[n->to] = connection_at(o, n->rank, to->rank, to->channel);
     }
+}
+
+/* The connection that a node sends to. */
+static struct connection *outgoing(const struct ordering *o, const struct rondo_node *n)
+{
+    return &o->connections[o->in[n->to]];
 }
 
 /* Makes the lists of the nodes that wait for each node. Returns 0 if memory is out. */
@@ -152,7 +203,7 @@ static int may_run(struct ordering *o, uint32_t node)
     if (n->from != RONDO_NONE && o->connections[o->in[node]].head != node)
         return 0;
     if (n->to != RONDO_NONE) {
-        struct connection *out = &o->connections[o->out[node]];
+        struct connection *out = outgoing(o, n);
         if (out->outstanding >= o->graph->options->slots) {
             if (!(o->state[node] & PARKED)) {
                 o->state[node] |= PARKED;
@@ -186,7 +237,7 @@ static void run(struct ordering *o, uint32_t node)
         }
     }
     if (n->to != RONDO_NONE) {
-        struct connection *out = &o->connections[o->out[node]];
+        struct connection *out = outgoing(o, n);
         out->outstanding++;
         o->behind[n->to] = RONDO_NONE;
         if (out->tail == RONDO_NONE)
@@ -208,18 +259,18 @@ int rondo_graph_order(struct rondo_graph *graph)
     size_t count = graph->node_count + 1, living = 0;
     int complete = 0;
     o.in = calloc(count, sizeof(uint32_t));
-    o.out = calloc(count, sizeof(uint32_t));
     o.waiting = calloc(count, sizeof(uint32_t));
     o.next_first = calloc(count + 1, sizeof(uint32_t));
     o.behind = malloc(count * sizeof(uint32_t));
     o.beside = malloc(count * sizeof(uint32_t));
     o.state = calloc(count, 1);
-    o.heap = malloc(count * sizeof(uint32_t));
+    o.place = malloc(count * sizeof(uint32_t));
+    o.at_place = malloc(count * sizeof(uint32_t));
     free(graph->order);
     graph->order = malloc(count * sizeof(uint32_t));
     graph->ordered = 0;
-    if (o.in == NULL || o.out == NULL || o.waiting == NULL || o.next_first == NULL || o.behind == NULL || o.beside == NULL ||
-        o.state == NULL || o.heap == NULL || graph->order == NULL) {
+    if (o.in == NULL || o.waiting == NULL || o.next_first == NULL || o.behind == NULL || o.beside == NULL || o.state == NULL ||
+        o.place == NULL || o.at_place == NULL || graph->order == NULL || !make_levels(&o) || !make_places(&o)) {
         graph->failed = 1;
         goto done;
     }
@@ -237,23 +288,23 @@ int rondo_graph_order(struct rondo_graph *graph)
             push(&o, i);
         }
     }
-    while (o.heaped > 0) {
-        uint32_t node = pop(&o);
+    for (uint32_t node; (node = pop(&o)) != RONDO_NONE;)
         if (may_run(&o, node))
             run(&o, node);
-    }
     complete = graph->ordered == living;
 
 done:
     free(o.in);
-    free(o.out);
     free(o.waiting);
     free(o.next_first);
     free(o.next);
     free(o.behind);
     free(o.beside);
     free(o.state);
-    free(o.heap);
+    free(o.place);
+    free(o.at_place);
+    for (int level = 0; level < LEVELS; level++)
+        free(o.levels[level]);
     free(o.connections);
     rondo_map_release(&o.map);
     return complete;

@@ -312,8 +312,13 @@ static rondo_result_t number_instructions(struct rondo_verification *c)
         const struct rondo_program *program = rondo_verification_program(c, rank);
         for (uint32_t b = 0; b < program->blocks; b++, block++) {
             const struct rondo_program_block *list = rondo_program_blocks(program) + b;
-            c->blocks[block] = (struct rondo_verify_block){
-                .rank = rank, .number = b, .first = instruction, .count = list->instructions, .connectors = connector};
+            c->blocks[block] = (struct rondo_verify_block){.rank = rank,
+                                                           .number = b,
+                                                           .first = instruction,
+                                                           .count = list->instructions,
+                                                           .connectors = connector,
+                                                           .waiters = RONDO_NONE,
+                                                           .wants = RONDO_NONE};
             connector += list->ends;
             for (uint32_t i = 0; i < list->instructions; i++, instruction++)
                 c->instructions[instruction] = (struct rondo_verify_step){block, 0, 0, RONDO_NONE};

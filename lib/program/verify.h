@@ -44,6 +44,11 @@ struct rondo_verify_block {
     uint32_t at;                    /* the next step */
     uint32_t connectors;            /* first of its ends, in end_connectors */
     uint32_t explored, explored_by; /* of the search under way: steps below it, and the search's number */
+    uint32_t waiters, next_waiter;  /* list of the blocks that wait for steps of this one; the next in the list of another */
+    int listed;                     /* in such a list */
+    uint32_t passed; /* of the ends of the step at hand, how many have what it waits for: those received from first, then those
+                        sent to */
+    uint32_t wants;  /* the connector that the step at hand waits for; RONDO_NONE: another thing, or nothing */
     int queued;
     int sent; /* the exchange at hand has sent, and waits for what it receives */
     uint64_t *heard;

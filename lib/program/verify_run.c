@@ -23,6 +23,17 @@ static void enqueue(struct rondo_verification *c, uint32_t block)
     c->queue[(c->queue_head + c->queue_count++) % (c->block_count + 1)] = block;
 }
 
+/* The blocks that wait for steps of this one will be visited. Each may be in one list, because it waits for one thing. */
+static void wake_waiters(struct rondo_verification *c, struct rondo_verify_block *block)
+{
+    while (block->waiters != RONDO_NONE) {
+        uint32_t waiter = block->waiters;
+        block->waiters = c->blocks[waiter].next_waiter;
+        c->blocks[waiter].listed = 0;
+        enqueue(c, waiter);
+    }
+}
+
 /* ---- waiting ---- */
 
 /* Whether the block has its turn: without preemption limits->concurrent blocks run at a time, and the next ones after them. */
@@ -35,43 +46,77 @@ static int has_begun(const struct rondo_verification *c, const struct rondo_veri
     return before->at == before->count;
 }
 
-/* Returns NULL if the step can run, else a text that says what it waits for. */
-static const char *find_missing(const struct rondo_verification *c, const struct rondo_verify_block *block,
-                                const struct rondo_instruction *i, char *text, size_t bytes)
+/* What a step waits for. */
+enum missing { MISSING_NOTHING, MISSING_TURN, MISSING_STEP, MISSING_MESSAGE, MISSING_SLOT };
+/* Returns what the step waits for first, and stores in *what: the block that is to end or whose step it is, in the rank, the
+ * connector otherwise; and in *step the step. */
+static enum missing find_missing(const struct rondo_verification *c, struct rondo_verify_block *block,
+                                 const struct rondo_instruction *i, uint32_t *what, uint32_t *step)
 {
     if (!has_begun(c, block)) {
-        snprintf(text, bytes, "block %u to end, because %u blocks run at a time", block->number - c->limits->concurrent,
-                 c->limits->concurrent);
-        return text;
+        *what = block->number - c->limits->concurrent;
+        return MISSING_TURN;
     }
     const struct rondo_program *program = rondo_verification_program(c, block->rank);
     const struct rondo_dependency *waits = rondo_program_dependencies(program) + i->dependency_first;
     for (uint32_t d = 0; d < i->dependencies; d++)
         if (c->blocks[c->rank_first[block->rank] + waits[d].block].at <= waits[d].step) {
-            snprintf(text, bytes, "step %u of block %u", waits[d].step, waits[d].block);
-            return text;
+            *what = waits[d].block;
+            *step = waits[d].step;
+            return MISSING_STEP;
         }
     int exchanges = (i->flags & RONDO_EXCHANGE) != 0; /* it sends first, and receives then */
-    if ((i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN) && (!exchanges || block->sent))
-        for (uint32_t r = 0; r < i->receive_count; r++) {
+    const int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN) && (!exchanges || block->sent);
+    const uint32_t received = receives ? i->receive_count : 0;
+    if (receives)
+        for (uint32_t r = block->passed; r < received; r++, block->passed++) {
             const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
             if (connector->filled == connector->taken) {
-                snprintf(text, bytes, "a message from rank %u on channel %u", connector->source, connector->channel);
-                return text;
+                *what = (uint32_t) (connector - c->connectors);
+                return MISSING_MESSAGE;
             }
         }
     if ((i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT) && !block->sent)
-        for (uint32_t s = 0; s < i->send_count; s++) {
+        for (uint32_t s = block->passed - received; s < i->send_count; s++, block->passed++) {
             const struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
             const struct rondo_verify_connector *last = connector + rondo_verify_fan(c, connector) - 1;
             for (; connector <= last; connector++)
                 if (connector->filled - connector->taken >= c->limits->slots) {
-                    snprintf(text, bytes, "one of the %u slots to rank %u on channel %u", c->limits->slots,
-                             connector->destination, connector->channel);
-                    return text;
+                    *what = (uint32_t) (connector - c->connectors);
+                    return MISSING_SLOT;
                 }
         }
-    return NULL;
+    return MISSING_NOTHING;
+}
+
+/* Whether the step at hand can run. If not, the block is visited when what it waits for may have come: it names a connector, or
+ * stands in the list of the block of its rank. Nothing else visits it, so that a step with many ends costs time for them once.
+ */
+static int can_run(struct rondo_verification *c, struct rondo_verify_block *block)
+{
+    uint32_t what = 0, step = 0;
+    enum missing missing = find_missing(c, block, rondo_verification_instruction(c, block->first + block->at), &what, &step);
+    if (missing == MISSING_TURN || missing == MISSING_STEP) {
+        struct rondo_verify_block *on = &c->blocks[c->rank_first[block->rank] + what];
+        block->wants = RONDO_NONE;
+        if (!block->listed) {
+            block->listed = 1;
+            block->next_waiter = on->waiters;
+            on->waiters = (uint32_t) (block - c->blocks);
+        }
+    }
+    if (missing == MISSING_MESSAGE || missing == MISSING_SLOT)
+        block->wants = what;
+    return missing == MISSING_NOTHING;
+}
+
+/* A message has come, or a slot is free again. */
+static void wake_end(struct rondo_verification *c, uint32_t block, const struct rondo_verify_connector *connector)
+{
+    if (block != RONDO_NONE && c->blocks[block].wants == (uint32_t) (connector - c->connectors)) {
+        c->blocks[block].wants = RONDO_NONE;
+        enqueue(c, block);
+    }
 }
 
 /* ---- accesses ---- */
@@ -286,7 +331,7 @@ static void release_slots(struct rondo_verification *c, const struct rondo_verif
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
         free(connector->slots[connector->taken % c->limits->slots]);
         connector->slots[connector->taken++ % c->limits->slots] = NULL;
-        enqueue(c, connector->sending_block);
+        wake_end(c, connector->sending_block, connector);
     }
 }
 
@@ -303,7 +348,7 @@ static void fill_slot(struct rondo_verification *c, uint32_t instruction, const 
         message->chunks[k].class = classes[k];
     }
     connector->slots[connector->filled++ % c->limits->slots] = message;
-    enqueue(c, connector->receiving_block);
+    wake_end(c, connector->receiving_block, connector);
 }
 
 static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
@@ -355,6 +400,7 @@ static void send_first(struct rondo_verification *c, struct rondo_verify_block *
     if (c->result == RONDO_SUCCESS)
         send(c, instruction, i, values, classes);
     block->sent = 1;
+    block->passed = 0;
     free(values);
     free(classes);
 }
@@ -394,9 +440,9 @@ static void run_step(struct rondo_verification *c, struct rondo_verify_block *bl
     free(values);
     free(classes);
     block->at++;
+    block->passed = 0;
     if (i->flags & RONDO_NOTIFY || block->at == block->count)
-        for (uint32_t b = c->rank_first[block->rank]; b < c->rank_first[block->rank + 1]; b++)
-            enqueue(c, b);
+        wake_waiters(c, block);
 }
 
 /* ---- the whole simulation ---- */
@@ -405,13 +451,23 @@ static void report_deadlock(struct rondo_verification *c)
 {
     for (size_t b = 0; b < c->block_count; b++) {
         const struct rondo_verify_block *block = &c->blocks[b];
-        char text[128];
         if (block->at == block->count)
             continue;
         const struct rondo_instruction *i = rondo_verification_instruction(c, block->first + block->at);
-        const char *what = find_missing(c, block, i, text, sizeof(text));
-        rondo_verification_fail(c, block->first + block->at, "deadlock: waits for ever for %s",
-                                what != NULL ? what : "nothing");
+        char text[128] = "nothing";
+        uint32_t what = 0, step = 0;
+        const enum missing missing = find_missing(c, &c->blocks[b], i, &what, &step);
+        if (missing == MISSING_TURN)
+            snprintf(text, sizeof(text), "block %u to end, because %u blocks run at a time", what, c->limits->concurrent);
+        if (missing == MISSING_STEP)
+            snprintf(text, sizeof(text), "step %u of block %u", step, what);
+        if (missing == MISSING_MESSAGE)
+            snprintf(text, sizeof(text), "a message from rank %u on channel %u", c->connectors[what].source,
+                     c->connectors[what].channel);
+        if (missing == MISSING_SLOT)
+            snprintf(text, sizeof(text), "one of the %u slots to rank %u on channel %u", c->limits->slots,
+                     c->connectors[what].destination, c->connectors[what].channel);
+        rondo_verification_fail(c, block->first + block->at, "deadlock: waits for ever for %s", text);
         return;
     }
 }
@@ -469,12 +525,10 @@ rondo_result_t rondo_verify_simulate(struct rondo_verification *c)
         enqueue(c, b);
     while (c->queue_count > 0 && c->result == RONDO_SUCCESS) {
         struct rondo_verify_block *block = &c->blocks[c->queue[c->queue_head]];
-        char text[128];
         c->queue_head = (c->queue_head + 1) % (c->block_count + 1);
         c->queue_count--;
         block->queued = 0;
-        while (block->at < block->count && c->result == RONDO_SUCCESS &&
-               find_missing(c, block, rondo_verification_instruction(c, block->first + block->at), text, sizeof(text)) == NULL)
+        while (block->at < block->count && c->result == RONDO_SUCCESS && can_run(c, block))
             run_step(c, block);
     }
     if (c->result == RONDO_SUCCESS)
