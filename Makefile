@@ -47,7 +47,7 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)),-ljansson)
-EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
+EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program programs)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c))
@@ -144,6 +144,7 @@ $(BUILD)/rondo-peer-mpi.so: $(firstword $(MPI_PEERS))
 $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
 $(BUILD)/examples/program: $(BUILD)/obj/examples/program.o
 $(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
+$(BUILD)/examples/programs: $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard examples/programs/*.c))
 $(BUILD)/examples/train: $(BUILD)/obj/examples/train.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
 $(EXAMPLES): $(BUILD)/librondo.a
 	@mkdir -p $(@D)
@@ -292,4 +293,4 @@ include make/results.mk
 include make/rivals.mk
 include python/python.mk
 
--include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*/*.d)
+-include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/obj/examples/*/*.d $(BUILD)/fuzz/*/*/*.d)

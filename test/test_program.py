@@ -7,7 +7,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from harness import ROOT, SANITIZED, environment, program, run
+from harness import BUILD, ROOT, SANITIZED, environment, program, run
 
 PROGRAMS = {}
 for line in run(program("rondo"), "program", "list").splitlines():
@@ -83,6 +83,30 @@ def test_low_latency_reduce_of_many_ranks():
     way."""
     run(program("matrix"), "--ranks", 12, "--types", "float", "--ops", "sum", "--counts", "4099", "--collectives", "reduce",
         RONDO_PROTOCOL="ll", RONDO_ALGORITHM="linear")
+
+
+EXAMPLES = BUILD / "examples" / "programs"
+
+
+@pytest.mark.skipif(SANITIZED, reason="the examples are not built with sanitizers")
+@pytest.mark.parametrize("name", [path.stem for path in sorted((ROOT / "examples" / "programs").glob("*.c"))
+                                  if path.stem not in ("main", "rings")])
+def test_example(name):
+    """Each program of the paper is proved, and every element is right on 2 hosts of 2 ranks and other shapes that it is for."""
+    shapes = [(2, 2), (1, 2)] + ([] if name.startswith("recursive") else [(3, 2), (2, 3)])
+    for hosts, group in shapes:
+        assert ": 0 elements are wrong" in run(EXAMPLES, name, "--hosts", hosts, "--group", group)
+
+
+@pytest.mark.skipif(SANITIZED, reason="the examples are not built with sanitizers")
+def test_examples():
+    """There is one for each file. What one cannot serve is refused by the proof. The guide's table is what `make docs` writes."""
+    files = {path.stem for path in (ROOT / "examples" / "programs").glob("*.c")} - {"main", "rings"}
+    assert set(run(EXAMPLES).split()) == files
+    assert "rank 6 is not in" in run(EXAMPLES, "recursive_doubling", "--hosts", 3, "--group", 2, expect=1)
+    run(EXAMPLES, "no_such_program", expect=2)
+    page = run(ROOT / "examples" / "programs" / "table.py", EXAMPLES)
+    assert page == (ROOT / "docs" / "guide" / "program-examples.md").read_text(), "run `make docs` and commit the page"
 
 
 def test_command(tmp_path):
