@@ -65,7 +65,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -73,7 +73,7 @@ MPI_PEERS := $(foreach m,$(MPIS),$(BUILD)/rondo-peer-mpi-$(firstword $(subst :, 
 # The command needs jansson: asked for by name it fails at once without, and `make` builds the rest.
 tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPIS),$(BUILD)/rondo-peer-mpi.so $(MPI_PEERS))
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK) $(BUILD)/test/injection $(BUILD)/test/test_cuda_wrappers $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
+tests: $(UNIT_TESTS) $(MULTIRANK) $(BUILD)/test/injection $(BUILD)/test/test_cuda_wrappers $(GPU_TESTS) $(REPLAYS) $(BUILD)/test/mutations $(BUILD)/ucx-exchange
 
 need-jansson:
 	@echo "rondo: the command needs jansson.h. $(NEED_JANSSON)." >&2; exit 1
@@ -263,6 +263,17 @@ $(BUILD)/fuzz/%.o: %.c
 	$(Q)clang $(FUZZ_FLAGS) $(CPPFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
 $(BUILD)/fuzz_%: $(BUILD)/fuzz/test/fuzz/%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS_OF_TARGET)
+# Mutants of the files in test/programs: MUTANTS of them under the sanitizers.
+MUTANTS ?= 20000
+MUTATED := $(wildcard test/programs/msccl/*.xml test/programs/good/*.xml)
+$(BUILD)/test/mutations: $(BUILD)/obj/test/fuzz/mutations.o $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+$(BUILD)/fuzz/mutations: $(BUILD)/fuzz/test/fuzz/mutations.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
+	$(Q)clang $(FUZZ_FLAGS) $^ -o $@
+fuzz-mutations: $(BUILD)/fuzz/mutations
+	@$(PYTHON) test/programs/msccl_form.py --conditions >$(BUILD)/fuzz/conditions
+	@UBSAN_OPTIONS=print_stacktrace=1 $(BUILD)/fuzz/mutations $(BUILD)/fuzz/conditions 0 $(MUTANTS) $(MUTATED)
 $(BUILD)/fuzz_trace: $(BUILD)/fuzz/tools/trace/load.o
 $(BUILD)/fuzz_conditions: $(BUILD)/fuzz/tools/program/conditions.o
 $(BUILD)/fuzz_trace $(BUILD)/fuzz_conditions: LDLIBS_OF_TARGET := $(JANSSON_LIB)

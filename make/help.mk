@@ -25,6 +25,7 @@ Tests
   make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
   make tsan            the tests with ThreadSanitizer
   make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')
+  make fuzz-mutations  MUTANTS=20000 changed program files, with the sanitizers: each is refused or computes what it must
   make fuzz-merge      takes the smallest of what fuzz has found into the repository
   make failure-injection   one call fails on one rank, for every call (OPTIONS="--part life")
   make mpi-test        MPI programs with the drop-in, beside plain MPI (MPI_STEPS=300 MPI_RANKS=2,3,5)

@@ -3,6 +3,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
@@ -149,8 +150,29 @@ def test_fuzz_corpus(target, tmp_path):
 
 
 def test_every_fuzz_target_has_a_corpus():
-    targets = {path.stem for path in (ROOT / "test" / "fuzz").glob("*.c")} - {"replay"}
+    targets = {path.stem for path in (ROOT / "test" / "fuzz").glob("*.c")} - {"replay", "mutations"}
     assert targets == {path.stem for path in (ROOT / "test" / "fuzz" / "corpus").iterdir()}
+
+
+def test_mutations(tmp_path):
+    """The first mutants of `make fuzz-mutations`: some are accepted, and those are right. Some of these run on the engine."""
+    conditions = tmp_path / "conditions"
+    conditions.write_text("\n".join(msccl_form.condition_lines()) + "\n")
+    files = sorted((ROOT / "test" / "programs").glob("[gm]*/*.xml"))
+    folder = tmp_path / "accepted"
+    folder.mkdir()
+    out = run(program("mutations"), "-k", folder, conditions, 0, 400, *files, seconds=120)
+    mutants, custom, accepted, unchanged = map(int, re.findall(r"\d+", out.splitlines()[-1]))
+    assert mutants == 400 and custom > 50 and accepted > unchanged + 10
+    names = {path: path.stem.split("-", 1)[1] for path in sorted(folder.iterdir(), key=lambda path: int(path.stem.split("-")[0]))}
+    whole = [path for path, name in names.items() if name not in msccl_form.CUSTOM][:8]
+    next_ = [path for path, name in names.items() if name == "alltonext-forward-2x2"][:2]
+    assert len(whole) == 8 and next_
+    for path in whole + next_:
+        ran = subprocess.run([program("rondo"), "program", "run", path, "--bytes", "4,1020",
+                              *(["--postcondition", "alltonext"] if path in next_ else [])],
+                             env=environment(), capture_output=True, text=True, timeout=120)
+        assert ran.returncode == 0 and "WRONG" not in ran.stdout, (path.read_text(), ran.stdout, ran.stderr)
 
 
 def test_unknown_algorithm():

@@ -7,6 +7,7 @@ both ranks use the same place. Thread blocks are sorted by their peers and chann
 other at most; more become nop steps before it, with offsets of -1 and a count of 0. Attributes come in a fixed order.
 
     python3 msccl_form.py DIRECTORY     writes the files of this directory
+    python3 msccl_form.py --conditions  prints the custom programs' conditions
 """
 import itertools
 import pathlib
@@ -341,7 +342,21 @@ PROGRAMS = {
     "reduce-scatter-ring-3": lambda: reduce_scatter_ring(3),
 }
 
+def condition_lines():
+    """A line for each chunk of which a custom file's conditions say something: NAME assume|require RANK CHUNK [RANK CHUNK]..."""
+    for name, (_, after, before) in CUSTOM.items():
+        group = int(name[-1])
+        if after == "alltonext":
+            after = [(rank, chunk, [[rank - 1, chunk]]) for rank in range(1, group * int(name[-3])) for chunk in range(group)]
+        for kind, entries in (("assume", before), ("require", after)):
+            for rank, chunk, holds in entries:
+                yield " ".join(map(str, [name, kind, rank, chunk, *itertools.chain(*holds)]))
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--conditions":
+        print("\n".join(condition_lines()))
+        sys.exit()
     for name, make in PROGRAMS.items():
         (pathlib.Path(sys.argv[1]) / f"{name}.xml").write_text(make().xml())
     for name, (make, _, _) in CUSTOM.items():

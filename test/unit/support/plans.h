@@ -58,6 +58,25 @@ static inline uint64_t played_input(uint32_t rank, uint32_t index)
     return played_random(&state);
 }
 
+/* Stores what an input chunk holds at the start: as a custom program's precondition says, else data of its own. Returns 0 if it
+ * holds nothing. */
+static inline int played_start(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
+{
+    for (size_t a = c->assumption_count; a-- > 0;) {
+        const struct rondo_holding *given = &c->assumptions[a];
+        if (given->rank != rank || given->chunk != i / c->block_chunks)
+            continue;
+        *value = 0;
+        for (uint32_t t = 0; t < given->terms; t++) {
+            const struct rondo_term *term = &c->terms[given->term_first + t];
+            *value += played_input(term->rank, term->index * c->block_chunks + i % c->block_chunks);
+        }
+        return given->terms > 0;
+    }
+    *value = played_input(rank, i);
+    return 1;
+}
+
 static inline const struct rondo_program_block *played_block(const struct rondo_plan *plan, uint32_t b)
 {
     return rondo_program_blocks(plan->program) + b;
@@ -224,7 +243,7 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
 /* The expected value that a custom program requires. */
 static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
-    for (size_t r = 0; r < c->requirement_count; r++) {
+    for (size_t r = c->requirement_count; r-- > 0;) { /* of two for one chunk, the later one counts */
         const struct rondo_holding *wish = &c->requirements[r];
         if (wish->rank != rank || wish->chunk != i / c->block_chunks)
             continue;
@@ -327,7 +346,7 @@ static inline int plans_play(const struct rondo_plan_set *set, int shared, uint3
                 p->memory[rank][b][i] = played_random(&seed);
         }
         for (uint32_t i = 0; rondo_conditions_given(c, rank) && i < rondo_conditions_chunks(c, rank, RONDO_INPUT); i++)
-            *played_chunk(p, rank, RONDO_INPUT, i) = played_input(rank, i);
+            played_start(c, rank, i, played_chunk(p, rank, RONDO_INPUT, i));
     }
     for (int idle = 0; idle < 4000;) {
         uint32_t rank = (uint32_t) (played_random(&seed) % c->ranks);
