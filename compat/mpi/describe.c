@@ -121,6 +121,43 @@ static int is_direct(const struct vector *vector, int blocks)
     return 1;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const MPI_Aint left = *(const MPI_Aint *) a, right = *(const MPI_Aint *) b;
+    return (left > right) - (left < right);
+}
+
+/* Whether blocks that are one run of bytes each have bytes in common. MPI forbids that of blocks that are received, but does
+ * not refuse it, and programs have it; Rondo refuses it. */
+static int is_overlapping(const struct rondo_mpi_call *call, const struct vector *vector, int blocks)
+{
+    MPI_Aint end = 0;
+    int ordered = 1, overlapping = 0, count = 0;
+    for (int i = 0, any = 0; i < blocks && ordered; i++) {
+        const struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));
+        ordered = block.bytes == 0 || !any || block.at >= end;
+        any |= block.bytes > 0;
+        end = block.bytes > 0 ? block.at + (MPI_Aint) block.bytes : end;
+    }
+    if (ordered)
+        return 0;
+    MPI_Aint(*places)[2] = malloc((size_t) blocks * sizeof(*places));
+    if (places == NULL)
+        return 1; /* what is taken for overlapping goes through staging memory, and is right, too */
+    for (int i = 0; i < blocks; i++) {
+        const struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));
+        if (block.bytes == 0)
+            continue;
+        places[count][0] = block.at;
+        places[count++][1] = block.at + (MPI_Aint) block.bytes;
+    }
+    qsort(places, (size_t) count, sizeof(*places), compare_places);
+    for (int i = 1; i < count; i++)
+        overlapping |= places[i][0] < places[i - 1][1];
+    free(places);
+    return overlapping;
+}
+
 /* Gives one side its arrays of counts and displacements. Returns 0, having failed, without memory. */
 static int take_arrays(struct description *description, int blocks, size_t **counts, size_t **displacements)
 {
@@ -150,7 +187,7 @@ static void *place_vector(struct description *description, const struct vector *
     struct rondo_mpi_operation *operation = description->operation;
     if (!take_arrays(description, blocks, counts, displacements))
         return NULL;
-    if (!copied && is_direct(vector, blocks)) {
+    if (!copied && is_direct(vector, blocks) && !((direction & IN) != 0 && is_overlapping(call, vector, blocks))) {
         MPI_Aint least = 0; /* counts from the first byte: the buffer may be MPI_BOTTOM, displacements may be negative */
         for (int i = 0, any = 0; i < blocks; i++) {
             struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));

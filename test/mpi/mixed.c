@@ -110,6 +110,25 @@ static void test_operator(MPI_Comm comm)
     MPI_Type_free(&type);
 }
 
+/* MPI forbids blocks that are received to overlap, but carries them out, and programs have it. */
+static void test_overlapping_blocks(MPI_Comm comm)
+{
+    int *counts = malloc((size_t) size * sizeof(int)), *places = malloc((size_t) size * sizeof(int));
+    int *out = malloc(2 * (size_t) size * sizeof(int)), *in = malloc((size_t) (size + 1) * sizeof(int));
+    for (int i = 0; i < size; i++) {
+        counts[i] = 2;
+        places[i] = size - 1 - i;
+        out[2 * i] = out[2 * i + 1] = 7;
+    }
+    MPI_Allgatherv(out, 2, MPI_INT, in, counts, places, MPI_INT, comm);
+    for (int i = 0; i <= size; i++)
+        expect(in[i] == 7, "blocks that overlap");
+    free(in);
+    free(out);
+    free(places);
+    free(counts);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm half;
@@ -121,6 +140,7 @@ int main(int argc, char **argv)
     test_requests(MPI_COMM_WORLD);
     test_progress(MPI_COMM_WORLD);
     test_operator(MPI_COMM_WORLD);
+    test_overlapping_blocks(MPI_COMM_WORLD);
     for (int i = 0; i < 20; i++) {
         MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
         MPI_Allreduce(&rank, &least, 1, MPI_INT, MPI_MIN, half);
