@@ -3,7 +3,9 @@
 #include "compat/mpi/shim.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rondo_mpi_comm *rondo_mpi_comm_cache[RONDO_MPI_CACHE];
 
@@ -127,47 +129,77 @@ static int agrees(MPI_Comm handle, int mine)
     return every;
 }
 
-/* Replaces Rondo's communicator by one with the neighbours of MPI's topology. *sources and *destinations: -1 without one. */
-static rondo_result_t add_topology(MPI_Comm handle, struct rondo_mpi_comm *comm)
+/* A topology of MPI's. The lists are in numbers: of a grid dimensions and periods; else sources and destinations. */
+struct topology {
+    int kind, dimensions, in, out;
+    int *numbers;
+};
+
+/* Reads this rank's part of the topology; calls no other rank. Returns 0 without memory. */
+static int read_topology(MPI_Comm handle, int rank, struct topology *topology)
 {
-    int kind = MPI_UNDEFINED, dimensions = 0, in = 0, out = 0, weighted;
-    rondo_comm_t plain = comm->rondo;
-    rondo_result_t result = RONDO_SUCCESS;
-    NEXT(Topo_test)(handle, &kind);
-    comm->sources = comm->destinations = -1;
-    if (kind == MPI_CART)
+    int dimensions = 0, in = 0, out = 0, weighted;
+    *topology = (struct topology){.kind = MPI_UNDEFINED};
+    NEXT(Topo_test)(handle, &topology->kind);
+    if (topology->kind == MPI_CART)
         NEXT(Cartdim_get)(handle, &dimensions);
-    else if (kind == MPI_GRAPH)
-        NEXT(Graph_neighbors_count)(handle, comm->rank, &in);
-    else if (kind == MPI_DIST_GRAPH)
+    else if (topology->kind == MPI_GRAPH)
+        NEXT(Graph_neighbors_count)(handle, rank, &in);
+    else if (topology->kind == MPI_DIST_GRAPH)
         NEXT(Dist_graph_neighbors_count)(handle, &in, &out, &weighted);
     else
-        return RONDO_SUCCESS;
-    int *numbers = calloc((size_t) (3 * dimensions + 2 * in + 2 * out) + 1, sizeof(*numbers));
+        return 1;
+    int *numbers = topology->numbers = calloc((size_t) (3 * dimensions + 2 * in + 2 * out) + 1, sizeof(*numbers));
     if (numbers == NULL)
-        return RONDO_ERR_MEMORY;
-    if (kind == MPI_CART) {
-        int *periods = numbers + dimensions;
-        NEXT(Cart_get)(handle, dimensions, numbers, periods, periods + dimensions);
-        result = rondo_cart_create(plain, dimensions, numbers, periods, &comm->rondo);
+        return 0;
+    if (topology->kind == MPI_CART) {
+        NEXT(Cart_get)(handle, dimensions, numbers, numbers + dimensions, numbers + 2 * dimensions);
         in = out = 2 * dimensions;
-    } else if (kind == MPI_GRAPH) {
-        NEXT(Graph_neighbors)(handle, comm->rank, in, numbers);
-        result = rondo_graph_create(plain, in, numbers, in, numbers, &comm->rondo);
+    } else if (topology->kind == MPI_GRAPH) {
+        NEXT(Graph_neighbors)(handle, rank, in, numbers);
+        memcpy(numbers + in, numbers, (size_t) in * sizeof(*numbers));
         out = in;
     } else {
         int *weights = numbers + in + out;
         NEXT(Dist_graph_neighbors)(handle, in, numbers, weights, out, numbers + in, weights + in);
-        result = rondo_graph_create(plain, in, numbers, out, numbers + in, &comm->rondo);
     }
-    free(numbers);
+    topology->dimensions = dimensions;
+    topology->in = in;
+    topology->out = out;
+    return 1;
+}
+
+/* Replaces Rondo's communicator by one with the topology's neighbours. All ranks; calls Rondo alone. */
+static rondo_result_t make_topology(rondo_comm_t *comm, const struct topology *topology)
+{
+    rondo_comm_t plain = *comm, made = NULL;
+    rondo_result_t result;
+    const int *numbers = topology->numbers;
+    if (topology->kind == MPI_UNDEFINED)
+        return RONDO_SUCCESS;
+    if (topology->kind == MPI_CART)
+        result = rondo_cart_create(plain, topology->dimensions, numbers, numbers + topology->dimensions, &made);
+    else
+        result = rondo_graph_create(plain, topology->in, numbers, topology->out, numbers + topology->in, &made);
     if (result == RONDO_SUCCESS) {
-        comm->sources = in;
-        comm->destinations = out;
+        *comm = made;
         rondo_comm_free(&plain);
-    } else {
-        comm->rondo = plain;
     }
+    return result;
+}
+
+/* Gives Rondo's communicator the neighbours of MPI's topology. */
+static rondo_result_t add_topology(MPI_Comm handle, struct rondo_mpi_comm *comm)
+{
+    struct topology topology;
+    if (!read_topology(handle, comm->rank, &topology))
+        return RONDO_ERR_MEMORY;
+    rondo_result_t result = make_topology(&comm->rondo, &topology);
+    if (result == RONDO_SUCCESS && topology.kind != MPI_UNDEFINED) {
+        comm->sources = topology.in;
+        comm->destinations = topology.out;
+    }
+    free(topology.numbers);
     return result;
 }
 
@@ -206,10 +238,131 @@ static struct rondo_mpi_comm *comm_make(MPI_Comm handle)
     comm->rondo = NULL;
     comm->sources = comm->destinations = -1;
     comm->references = 1;
+    comm->copies = 0;
     make(handle, comm);
     __atomic_store_n(&comm->handle, handle, __ATOMIC_RELEASE);
     NEXT(Comm_set_attr)(handle, keyval, comm);
     return comm;
+}
+
+/* ---- copies that a nonblocking call makes ---- */
+
+/* MPI_Comm_idup must not wait, and Rondo's part needs all ranks, which do not wait for each other either: a thread makes it.
+ * All ranks have called when MPI's request is complete, so the thread ends soon when the first collective looks for it. */
+struct copy {
+    struct copy *next;
+    MPI_Comm handle;
+    struct rondo_mpi_comm *parent, *comm;
+    struct topology topology;
+    int *members, number, threaded;
+    pthread_t thread;
+    rondo_result_t result;
+    char why[256];
+};
+static struct copy *copies; /* under the lock */
+
+static void *make_copy(void *argument)
+{
+    struct copy *copy = argument;
+    rondo_mpi_may_call = 0;
+    copy->result =
+        copy->members == NULL
+            ? RONDO_ERR_MEMORY
+            : rondo_comm_create_group(copy->parent->rondo, copy->members, copy->parent->size,
+                                      (int) (0x40000000u + (unsigned int) copy->number % 0x40000000u), &copy->comm->rondo);
+    if (copy->result == RONDO_SUCCESS)
+        copy->result = make_topology(&copy->comm->rondo, &copy->topology);
+    if (copy->result != RONDO_SUCCESS)
+        snprintf(copy->why, sizeof(copy->why), "%s", rondo_last_error());
+    rondo_mpi_may_call = 1;
+    return NULL;
+}
+
+void rondo_mpi_comm_copied(MPI_Comm parent_handle, MPI_Comm handle)
+{
+    enum rondo_mpi_reason reason;
+    struct rondo_mpi_comm *parent = handle != MPI_COMM_NULL ? rondo_mpi_comm_find(parent_handle, 0, &reason) : NULL;
+    if (parent == NULL)
+        return;
+    struct copy *copy = calloc(1, sizeof(*copy));
+    struct rondo_mpi_comm *comm = copy != NULL ? comm_new() : NULL;
+    if (comm == NULL) { /* the others wait for this rank's part, and would without end */
+        free(copy);
+        rondo_comm_abort(parent->rondo, MPI_ERR_NO_MEM);
+        return;
+    }
+    comm->rondo = NULL;
+    comm->reason = RONDO_MPI_TAKEN;
+    comm->references = 1;
+    comm->copies = 0;
+    comm->rank = parent->rank;
+    comm->size = parent->size;
+    comm->sources = parent->sources;
+    comm->destinations = parent->destinations;
+    rondo_mpi_comm_hold(parent);
+    copy->handle = handle;
+    copy->parent = parent;
+    copy->comm = comm;
+    copy->number = __atomic_fetch_add(&parent->copies, 1, __ATOMIC_RELAXED);
+    copy->members = malloc((size_t) parent->size * sizeof(*copy->members));
+    for (int i = 0; copy->members != NULL && i < parent->size; i++)
+        copy->members[i] = i;
+    if (parent->sources >= 0 && !read_topology(parent_handle, parent->rank, &copy->topology)) {
+        free(copy->members);
+        copy->members = NULL;
+    }
+    if (parent->sources < 0)
+        copy->topology.kind = MPI_UNDEFINED;
+    copy->threaded = pthread_create(&copy->thread, NULL, make_copy, copy) == 0;
+    pthread_mutex_lock(&lock);
+    copy->next = copies;
+    copies = copy;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Waits for the copy's thread, and frees the copy. Returns the communicator, whose handle has no attribute yet. */
+static struct rondo_mpi_comm *end_copy(struct copy *copy)
+{
+    struct rondo_mpi_comm *comm = copy->comm;
+    if (copy->threaded)
+        pthread_join(copy->thread, NULL);
+    else
+        make_copy(copy);
+    if (copy->result != RONDO_SUCCESS) {
+        comm->reason = RONDO_MPI_FAILED;
+        rondo_mpi_warn("a communicator of %d ranks stays with MPI: %s", comm->size, copy->why);
+    }
+    rondo_mpi_comm_let_go(copy->parent);
+    free(copy->topology.numbers);
+    free(copy->members);
+    free(copy);
+    return comm;
+}
+
+/* The communicator's structure, if it is a copy that no call has been made on yet; else NULL. */
+static struct rondo_mpi_comm *find_copy(MPI_Comm handle)
+{
+    struct copy *copy;
+    pthread_mutex_lock(&lock);
+    struct copy **place = &copies;
+    while (*place != NULL && (*place)->handle != handle)
+        place = &(*place)->next;
+    copy = *place;
+    if (copy != NULL)
+        *place = copy->next;
+    pthread_mutex_unlock(&lock);
+    if (copy == NULL)
+        return NULL;
+    struct rondo_mpi_comm *comm = end_copy(copy);
+    __atomic_store_n(&comm->handle, handle, __ATOMIC_RELEASE);
+    NEXT(Comm_set_attr)(handle, keyval, comm);
+    return comm;
+}
+
+void rondo_mpi_comm_ending(MPI_Comm handle)
+{
+    if (__atomic_load_n(&copies, __ATOMIC_RELAXED) != NULL && handle != MPI_COMM_NULL)
+        find_copy(handle);
 }
 
 static void cache(struct rondo_mpi_comm *comm, MPI_Comm handle)
@@ -238,7 +391,8 @@ struct rondo_mpi_comm *rondo_mpi_comm_slow(MPI_Comm handle, int blocking, enum r
         return NULL;
     if (!there) {
         *reason = RONDO_MPI_UNMADE;
-        if ((!blocking && !is_local(handle)) || (comm = comm_make(handle)) == NULL)
+        comm = find_copy(handle);
+        if (comm == NULL && ((!blocking && !is_local(handle)) || (comm = comm_make(handle)) == NULL))
             return NULL;
     }
     cache(comm, handle);
@@ -265,6 +419,11 @@ void rondo_mpi_comms_prepare(void)
 
 void rondo_mpi_comms_end(void)
 {
+    while (copies != NULL) {
+        struct copy *copy = copies;
+        copies = copy->next;
+        end_copy(copy);
+    }
     pthread_mutex_lock(&lock);
     for (int i = 0; i < RONDO_MPI_CACHE; i++)
         __atomic_store_n(&rondo_mpi_comm_cache[i], NULL, __ATOMIC_RELEASE);

@@ -1,6 +1,7 @@
 /* MPI's functions that make communicators. Rondo's part is made with the new communicator, because a nonblocking collective,
- * which must not wait, could be the first on it. Only the new communicator's ranks take part. Communicators that are made in
- * other ways get their part at the first blocking collective. */
+ * which must not wait, could be the first on it. Only the new communicator's ranks take part. A copy that is made without
+ * waiting gets its part meanwhile (comm.c). Communicators that are made in other ways get theirs at the first blocking
+ * collective. */
 #include "compat/mpi/shim.h"
 
 /* CONSTRUCTOR(name, (parameters), (arguments)); the new communicator is *made. */
@@ -40,3 +41,33 @@ CONSTRUCTOR(Dist_graph_create_adjacent,
             (MPI_Comm comm, int indegree, const int sources[], const int sourceweights[], int outdegree,
              const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *made),
             (comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, made))
+
+/* COPY(name, (parameters), (arguments)): the parent is comm, the copy *made. */
+#define COPY(name, parameters, arguments)                                                                                      \
+    int MPI_##name parameters                                                                                                  \
+    {                                                                                                                          \
+        int result = NEXT(name) arguments;                                                                                     \
+        if (result == MPI_SUCCESS)                                                                                             \
+            rondo_mpi_comm_copied(comm, *made);                                                                                \
+        return result;                                                                                                         \
+    }                                                                                                                          \
+    int PMPI_##name parameters __attribute__((alias("MPI_" #name)));
+
+COPY(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))
+#pragma GCC visibility push(default)
+/* MPI-4 has it. */
+int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request);
+COPY(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request), (comm, info, made, request))
+#pragma GCC visibility pop
+
+/* END(name): frees *comm. */
+#define END(name)                                                                                                              \
+    int MPI_##name(MPI_Comm *comm)                                                                                             \
+    {                                                                                                                          \
+        if (comm != NULL)                                                                                                      \
+            rondo_mpi_comm_ending(*comm);                                                                                      \
+        return NEXT(name)(comm);                                                                                               \
+    }                                                                                                                          \
+    int PMPI_##name(MPI_Comm *comm) __attribute__((alias("MPI_" #name)));
+END(Comm_free)
+END(Comm_disconnect)

@@ -74,7 +74,8 @@ struct rondo_mpi_comm {
     int rank, size;
     int sources, destinations;    /* neighbours, of one with a topology */
     enum rondo_mpi_reason reason; /* RONDO_MPI_TAKEN, or why all calls on it are left to MPI */
-    int references;               /* the communicator itself, and requests of it; atomic */
+    int references;               /* the communicator itself, requests of it, and copies being made of it; atomic */
+    int copies;                   /* that nonblocking calls have made of it; atomic */
     struct rondo_mpi_comm *next;  /* among the free ones */
 };
 
@@ -83,6 +84,10 @@ struct rondo_mpi_comm {
 struct rondo_mpi_comm *rondo_mpi_comm_slow(MPI_Comm handle, int blocking, enum rondo_mpi_reason *reason);
 /* Makes Rondo's part of a new communicator, with all of its ranks. MPI_COMM_NULL does nothing. */
 void rondo_mpi_comm_made(MPI_Comm handle);
+/* Begins Rondo's part of a copy that MPI_Comm_idup makes of the parent. Waits for no other rank. MPI_COMM_NULL does nothing. */
+void rondo_mpi_comm_copied(MPI_Comm parent, MPI_Comm handle);
+/* Before the program frees a communicator: completes the part of a copy on which no call has been made. */
+void rondo_mpi_comm_ending(MPI_Comm handle);
 /* Once, when Rondo runs: the attribute, and MPI_COMM_WORLD. */
 void rondo_mpi_comms_prepare(void);
 /* Frees Rondo's communicators. All later calls are left to MPI. */
@@ -121,6 +126,9 @@ struct rondo_mpi_world {
     MPI_Comm silent; /* a copy of MPI_COMM_WORLD on which no message is sent */
 };
 extern struct rondo_mpi_world rondo_mpi_world;
+
+/* 0 on a thread of the drop-in's own, which must not call MPI. */
+extern _Thread_local int rondo_mpi_may_call;
 
 /* Lets MPI go on with what its program has started: a probe that finds nothing. For threads that wait for Rondo, because other
  * ranks may wait in MPI for this one. */

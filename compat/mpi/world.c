@@ -6,6 +6,7 @@
 #include <string.h>
 
 struct rondo_mpi_world rondo_mpi_world;
+_Thread_local int rondo_mpi_may_call = 1;
 
 /* Whether all ranks say yes. */
 static int all_agree(int mine)
@@ -19,7 +20,8 @@ void rondo_mpi_progress(void *argument)
 {
     int there;
     (void) argument;
-    NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, rondo_mpi_world.silent, &there, MPI_STATUS_IGNORE);
+    if (rondo_mpi_may_call)
+        NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, rondo_mpi_world.silent, &there, MPI_STATUS_IGNORE);
 }
 
 /* Rank 0's id, on all ranks. Returns 0, on all of them, if it could not be made. */

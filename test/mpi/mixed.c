@@ -110,6 +110,25 @@ static void test_operator(MPI_Comm comm)
     MPI_Type_free(&type);
 }
 
+/* Nonblocking collectives on a copy that was made without waiting, on which no blocking one has been made; one copy is never
+ * used. */
+static void test_copies(MPI_Comm comm)
+{
+    MPI_Comm copies[3];
+    MPI_Request requests[3];
+    int least[2] = {-1, -1}, largest = size - 1 - rank, most = -1;
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_idup(comm, &copies[i], &requests[i]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 2; i++) /* in an order of its own on each rank */
+        MPI_Iallreduce(&rank, &least[(i + rank) % 2], 1, MPI_INT, MPI_MIN, copies[(i + rank) % 2], &requests[i]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Allreduce(&largest, &most, 1, MPI_INT, MPI_MAX, copies[0]);
+    expect(least[0] == 0 && least[1] == 0 && most == size - 1, "collectives on copies");
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_free(&copies[i]);
+}
+
 /* MPI forbids blocks that are received to overlap, but carries them out, and programs have it. */
 static void test_overlapping_blocks(MPI_Comm comm)
 {
@@ -140,6 +159,7 @@ int main(int argc, char **argv)
     test_requests(MPI_COMM_WORLD);
     test_progress(MPI_COMM_WORLD);
     test_operator(MPI_COMM_WORLD);
+    test_copies(MPI_COMM_WORLD);
     test_overlapping_blocks(MPI_COMM_WORLD);
     for (int i = 0; i < 20; i++) {
         MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);

@@ -84,7 +84,6 @@ def test_statuses(mpi, tmp_path):
 LEFT = {
     "gives a request of MPI's own": r"(I(b|r|s)?send|Irecv|Imrecv|Isendrecv(_replace)?|(B|R|S)?[Ss]end_init|Recv_init|P(send|recv)_init|"
                                     r"R(put|get|accumulate|get_accumulate))(_c)?|File_i.*|Grequest_(start|class_allocate)",
-    "gives a request of MPI's own; the communicator's part is made by its first blocking collective": r"Comm_idup(_with_info)?",
     "takes a request of MPI_Grequest_start alone": r"Grequest_complete",
     "takes a partitioned request alone": r"P(arrived|ready|ready_list|ready_range)",
     "gives another name to a handle that MPI's own functions are given": r"Request_(f2c|c2f|toint|fromint)",
