@@ -70,3 +70,8 @@ void *rondo_mpi_function(const char *name)
     }
     return (void *) missing;
 }
+
+int rondo_mpi_has(const char *name)
+{
+    return rondo_mpi_function(name) != (void *) missing;
+}

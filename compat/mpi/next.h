@@ -17,6 +17,8 @@ void *rondo_mpi_function(const char *name);
 
 /* The same of one of MPI's functions for Fortran, by its whole name; NULL: there is none. */
 void *rondo_mpi_fortran(const char *name);
+/* Whether MPI has the function of the name without MPI_ before it. */
+int rondo_mpi_has(const char *name);
 
 /* A call of MPI's own function. The name is looked up at the first call. */
 #define NEXT(name)                                                                                                             \
@@ -29,6 +31,18 @@ void *rondo_mpi_fortran(const char *name);
         }                                                                                                                      \
         function;                                                                                                              \
     }))
+
+/* Whether MPI has the function, looked up at the first call. */
+#define HAS(name)                                                                                                              \
+    ({                                                                                                                         \
+        static int has; /* 0: not looked up */                                                                                 \
+        int known = __atomic_load_n(&has, __ATOMIC_RELAXED);                                                                   \
+        if (__builtin_expect(known == 0, 0)) {                                                                                 \
+            known = rondo_mpi_has(#name) ? 1 : -1;                                                                             \
+            __atomic_store_n(&has, known, __ATOMIC_RELAXED);                                                                   \
+        }                                                                                                                      \
+        known > 0;                                                                                                             \
+    })
 
 /* Open MPI's predefined handles are addresses of its variables. */
 #ifdef OPEN_MPI

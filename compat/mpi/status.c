@@ -23,6 +23,73 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     return MPI_SUCCESS;
 }
 
+/* MPICH's own. */
+int MPIX_Request_is_complete(MPI_Request request);
+int MPIX_Request_is_complete(MPI_Request request)
+{
+    if (rondo_mpi_request_ours(request))
+        return rondo_mpi_request_is_over(rondo_mpi_request_of(request));
+    int (*next)(MPI_Request) = (int (*)(MPI_Request)) rondo_mpi_function("Request_is_complete");
+    return next(request);
+}
+
+/* ---- MPI's own requests ---- */
+
+/* Where MPI has no functions for arrays, each request is looked at by itself. That does not tell an inactive persistent request
+ * from one that is complete. */
+static int look_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status)
+{
+    int left = 0, result = MPI_SUCCESS;
+    if (HAS(Request_get_status_any))
+        return NEXT(Request_get_status_any)(count, requests, index, flag, status);
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        left = 1;
+        result = NEXT(Request_get_status)(requests[i], flag, status);
+        *index = i;
+        if (*flag || result != MPI_SUCCESS)
+            return result;
+    }
+    *flag = !left;
+    *index = MPI_UNDEFINED;
+    if (*flag)
+        rondo_mpi_set_status(status, MPI_SUCCESS);
+    return result;
+}
+
+static int look_all(int count, const MPI_Request *requests, int *flag, MPI_Status *statuses)
+{
+    int result = MPI_SUCCESS;
+    if (HAS(Request_get_status_all))
+        return NEXT(Request_get_status_all)(count, requests, flag, statuses);
+    *flag = 1;
+    for (int i = 0; i < count && *flag && result == MPI_SUCCESS; i++)
+        result =
+            NEXT(Request_get_status)(requests[i], flag, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    return result;
+}
+
+static int look_some(int count, const MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses)
+{
+    int left = 0, out = 0, over, result = MPI_SUCCESS;
+    if (HAS(Request_get_status_some))
+        return NEXT(Request_get_status_some)(count, requests, outcount, indices, statuses);
+    for (int i = 0; i < count && result == MPI_SUCCESS; i++) {
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        left = 1;
+        result =
+            NEXT(Request_get_status)(requests[i], &over, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[out]);
+        if (over)
+            indices[out++] = i;
+    }
+    *outcount = left ? out : MPI_UNDEFINED;
+    return result;
+}
+
+/* ---- both ---- */
+
 /* MPI's own requests of an array, but for null handles, with room for what MPI gives of them. */
 struct theirs {
     int count;
@@ -70,7 +137,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request requests[], int *ind
     const int mixed = separate(count, requests, &theirs);
     int left = 0, result = MPI_SUCCESS;
     if (mixed <= 0)
-        return mixed == 0 ? NEXT(Request_get_status_any)(count, requests, index, flag, status) : MPI_ERR_NO_MEM;
+        return mixed == 0 ? look_any(count, requests, index, flag, status) : MPI_ERR_NO_MEM;
     *flag = 0;
     for (int i = 0; i < count && !*flag; i++) {
         struct rondo_mpi_request *request = active(requests[i]);
@@ -83,7 +150,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request requests[], int *ind
     if (*flag) {
         rondo_mpi_set_status(status, MPI_SUCCESS);
     } else if (theirs.count > 0) {
-        result = NEXT(Request_get_status_any)(theirs.count, theirs.requests, index, flag, status);
+        result = look_any(theirs.count, theirs.requests, index, flag, status);
         if (*flag && *index != MPI_UNDEFINED)
             *index = theirs.places[*index];
         else if (*flag && left)
@@ -105,13 +172,13 @@ int MPI_Request_get_status_all(int count, const MPI_Request requests[], int *fla
     const int mixed = separate(count, requests, &theirs);
     int over = 1, result = MPI_SUCCESS;
     if (mixed <= 0)
-        return mixed == 0 ? NEXT(Request_get_status_all)(count, requests, flag, statuses) : MPI_ERR_NO_MEM;
+        return mixed == 0 ? look_all(count, requests, flag, statuses) : MPI_ERR_NO_MEM;
     for (int i = 0; i < count; i++)
         if (active(requests[i]) != NULL)
             over &= rondo_mpi_request_is_over(active(requests[i]));
     *flag = over;
     if (over && theirs.count > 0)
-        result = NEXT(Request_get_status_all)(theirs.count, theirs.requests, flag, theirs.statuses);
+        result = look_all(theirs.count, theirs.requests, flag, theirs.statuses);
     for (int i = 0; *flag && statuses != MPI_STATUSES_IGNORE && i < count; i++)
         rondo_mpi_set_status(&statuses[i], MPI_SUCCESS);
     for (int i = 0; *flag && statuses != MPI_STATUSES_IGNORE && i < theirs.count; i++)
@@ -128,9 +195,9 @@ int MPI_Request_get_status_some(int count, const MPI_Request requests[], int *ou
     const int mixed = separate(count, requests, &theirs);
     int left = 0, out = 0, given = MPI_UNDEFINED, result = MPI_SUCCESS;
     if (mixed <= 0)
-        return mixed == 0 ? NEXT(Request_get_status_some)(count, requests, outcount, indices, statuses) : MPI_ERR_NO_MEM;
+        return mixed == 0 ? look_some(count, requests, outcount, indices, statuses) : MPI_ERR_NO_MEM;
     if (theirs.count > 0)
-        result = NEXT(Request_get_status_some)(theirs.count, theirs.requests, &given, theirs.indices, theirs.statuses);
+        result = look_some(theirs.count, theirs.requests, &given, theirs.indices, theirs.statuses);
     for (int i = 0; given != MPI_UNDEFINED && i < given; i++, out++) {
         indices[out] = theirs.places[theirs.indices[i]];
         if (statuses != MPI_STATUSES_IGNORE)
@@ -155,6 +222,7 @@ int MPI_Request_get_status_some(int count, const MPI_Request requests[], int *ou
 }
 
 #define PROFILING(name) extern __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+extern __typeof__(MPIX_Request_is_complete) PMPIX_Request_is_complete __attribute__((alias("MPIX_Request_is_complete")));
 PROFILING(Request_get_status)
 PROFILING(Request_get_status_any)
 PROFILING(Request_get_status_all)

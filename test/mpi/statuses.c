@@ -27,7 +27,8 @@ int main(int argc, char **argv)
     int (*any)(int, const MPI_Request *, int *, int *, MPI_Status *) = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_any");
     int (*all)(int, const MPI_Request *, int *, MPI_Status *) = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_all");
     int (*some)(int, const MPI_Request *, int *, int *, MPI_Status *) = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_some");
-    if (any == NULL || all == NULL || some == NULL) {
+    int (*is_complete)(MPI_Request) = dlsym(RTLD_DEFAULT, "MPIX_Request_is_complete");
+    if (any == NULL || all == NULL || some == NULL || is_complete == NULL) {
         printf("wrong: a function is missing\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
     expect(index >= 1 && index < COUNT && sums[index - 1] == size, "index of any");
     for (flag = 0; !flag;)
         all(COUNT, requests, &flag, statuses);
+    expect(is_complete(requests[1]), "completeness");
     for (int i = 0; i < 3; i++)
         expect(sums[i] == size && requests[1 + i] != MPI_REQUEST_NULL, "result of all");
     some(COUNT, requests, &out, indices, statuses);
@@ -47,6 +49,19 @@ int main(int argc, char **argv)
     MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE); /* they were only looked at */
     for (int i = 0; i < COUNT; i++)
         expect(requests[i] == MPI_REQUEST_NULL, "request after its completion");
+    /* Messages alone, which the MPI underneath may have no such function for. */
+    int in = -1, left = (rank + size - 1) % size;
+    MPI_Irecv(&in, 1, MPI_INT, left, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD, &requests[2]);
+    for (flag = 0; !flag;)
+        expect(all(COUNT, requests, &flag, statuses) == MPI_SUCCESS, "status of all");
+    expect(in == left && statuses[1].MPI_SOURCE == left, "message of all");
+    expect(any(COUNT, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && index >= 1, "message of any");
+    expect(some(COUNT, requests, &out, indices, statuses) == MPI_SUCCESS && out == 2 && indices[1] == 2, "messages of some");
+    MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+    expect(any(COUNT, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && index == MPI_UNDEFINED,
+           "any of none");
+    expect(some(COUNT, requests, &out, indices, statuses) == MPI_SUCCESS && out == MPI_UNDEFINED, "some of none");
     if (rank == 0)
         printf("%d ranks finished\n", size);
     MPI_Finalize();

@@ -83,7 +83,9 @@ def test_statuses(mpi, tmp_path):
 # Functions of mpi.h with a request that the drop-in need not have.
 LEFT = {
     "gives a request of MPI's own": r"(I(b|r|s)?send|Irecv|Imrecv|Isendrecv(_replace)?|(B|R|S)?[Ss]end_init|Recv_init|P(send|recv)_init|"
-                                    r"R(put|get|accumulate|get_accumulate))(_c)?|File_i.*|Grequest_(start|class_allocate)",
+                                    r"R(put|get|accumulate|get_accumulate)|Stream_i(send|recv)|I(send|recv)_enqueue)(_c)?|File_i.*|"
+                                    r"Grequest_(start|class_allocate)|Buffer_iflush|(Comm|Session)_iflush_buffer",
+    "takes a request of MPIX_Isend_enqueue or MPIX_Irecv_enqueue alone": r"Wait(all)?_enqueue",
     "takes a request of MPI_Grequest_start alone": r"Grequest_complete",
     "takes a partitioned request alone": r"P(arrived|ready|ready_list|ready_range)",
     "gives another name to a handle that MPI's own functions are given": r"Request_(f2c|c2f|toint|fromint)",
