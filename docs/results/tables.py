@@ -190,6 +190,21 @@ def mpi_programs():
                     span(row["noise_low"], row["noise_high"]), row["results"]] for row in load("mpi-programs").rows])
 
 
+def mpi_ratio():
+    """MPI's time / the drop-in's. In brackets where the difference is within that of MPI's two times in the same rounds."""
+    def cell(row):
+        text = ratio(row["ratio"])
+        return f"({text})" if row["aa_low"] <= row["ratio"] <= row["aa_high"] else text
+    return pivot([row for row in load("mpi-ratio").rows if row["collective"] != "barrier"], ["mpi", "collective", "ranks"], ["MPI", "collective", "ranks"], cell)
+
+
+def mpi_latency():
+    """The smallest message through the drop-in beside rondo.h's own call and MPI's."""
+    return render(["MPI", "collective", "ranks", "MPI, us", "drop-in, us", "rondo.h, us", "drop-in - rondo.h, ns"],
+                  [[row["mpi"], COLLECTIVES.get(row["collective"], row["collective"]), row["ranks"], number(row["mpi_time_us"]), number(row["time_us"]),
+                    number(row["rondo_time_us"]), f"{row['over_rondo_ns']:.0f}"] for row in load("mpi-ratio").rows if row["bytes"] == 8], 2)
+
+
 def times_beside_peer(name, peer, extra=()):
     rows = load(name).rows
     return render(["size", "Rondo, us", peer, "ratio", *(head for head, _ in extra)],
@@ -377,6 +392,8 @@ TABLES = {
     "gains-gpu-ll128": (lambda: pivot(load("gains-gpu-ll128").rows, ["step"], ["step"], lambda row: number(row["time_us"])), ["gains-gpu-ll128"]),
     "gains-gpu-gradients": (lambda: columns("gains-gpu-gradients", ["change", "ms"]), ["gains-gpu-gradients"]),
     "mpi-programs": (mpi_programs, ["mpi-programs"]),
+    "mpi-ratio": (mpi_ratio, ["mpi-ratio"]),
+    "mpi-latency": (mpi_latency, ["mpi-ratio"]),
     "nccl-tests": (nccl_tests, ["nccl-tests"]),
     "pytorch": (pytorch, ["pytorch"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
