@@ -73,7 +73,8 @@ static void *place_elements(struct description *description, const void *buffer,
 struct vector {
     const void *buffer, *counts, *displacements;
     MPI_Datatype type;
-    const MPI_Datatype *types; /* NULL: all of them are of type, and displacements are in its extents; else in bytes */
+    const MPI_Datatype *types;          /* NULL: all of them are of type, and displacements are in its extents; else in bytes */
+    const struct rondo_mpi_type *found; /* type, once it has been looked up */
 };
 
 static MPI_Count count_at(const struct rondo_mpi_call *call, const void *counts, int i)
@@ -99,14 +100,18 @@ static struct rondo_mpi_block block_at(const struct rondo_mpi_call *call, const 
 
 static const struct rondo_mpi_type *type_at(const struct vector *vector, int i)
 {
-    return rondo_mpi_type_find(vector->types != NULL ? vector->types[i] : vector->type);
+    if (vector->types != NULL)
+        return rondo_mpi_type_find(vector->types[i]);
+    return vector->found != NULL ? vector->found : rondo_mpi_type_find(vector->type);
 }
 
-/* Whether MPI would refuse the arrays. */
-static int is_refused(const struct rondo_mpi_call *call, const struct vector *vector, int blocks)
+/* Whether MPI would refuse the arrays. Looks the type up that all blocks have. */
+static int is_refused(const struct rondo_mpi_call *call, struct vector *vector, int blocks)
 {
     if (vector->counts == NULL || vector->displacements == NULL)
         return blocks > 0;
+    if (vector->types == NULL)
+        vector->found = rondo_mpi_type_find(vector->type);
     for (int i = 0; i < blocks; i++)
         if (count_at(call, vector->counts, i) < 0 || type_at(vector, i) == NULL)
             return 1;
@@ -163,11 +168,14 @@ static int take_arrays(struct description *description, int blocks, size_t **cou
 {
     struct rondo_mpi_operation *operation = description->operation;
     const struct rondo_mpi_comm *comm = operation->comm;
-    if (operation->arrays == NULL) {
+    if (description->array == NULL) {
         const size_t most = (size_t) comm->size + (size_t) (comm->sources > 0 ? comm->sources : 0) +
                             (size_t) (comm->destinations > 0 ? comm->destinations : 0);
-        operation->arrays = description->array = malloc(4 * most * sizeof(size_t));
-        if (operation->arrays == NULL) {
+        if (4 * most <= RONDO_MPI_ROOM && operation->room != NULL)
+            description->array = operation->room;
+        else
+            operation->arrays = description->array = malloc(4 * most * sizeof(size_t));
+        if (description->array == NULL) {
             fail(description, MPI_ERR_NO_MEM);
             return 0;
         }
@@ -253,12 +261,12 @@ static void *place_recv(struct description *description, int blocks, int in_plac
 
 static struct vector send_vector(const struct rondo_mpi_call *call)
 {
-    return (struct vector){call->send, call->sendcounts, call->senddispls, call->sendtype, call->sendtypes};
+    return (struct vector){call->send, call->sendcounts, call->senddispls, call->sendtype, call->sendtypes, NULL};
 }
 
 static struct vector recv_vector(const struct rondo_mpi_call *call)
 {
-    return (struct vector){call->recv, call->recvcounts, call->recvdispls, call->recvtype, call->recvtypes};
+    return (struct vector){call->recv, call->recvcounts, call->recvdispls, call->recvtype, call->recvtypes, NULL};
 }
 
 static enum rondo_mpi_reason describe_bcast(struct description *description, const struct rondo_mpi_comm *comm)
@@ -394,10 +402,10 @@ static enum rondo_mpi_reason describe_reduce_scatter(struct description *descrip
     enum rondo_mpi_reason reason = describe_reduction(description, total, count_at(call, call->recvcounts, comm->rank), 1);
     if (reason != RONDO_MPI_TAKEN || description->failure != MPI_SUCCESS)
         return reason;
-    operation->arrays = operation->recvcounts = malloc((size_t) comm->size * sizeof(size_t));
-    if (operation->arrays == NULL)
-        description->failure = MPI_ERR_NO_MEM;
-    for (int i = 0; operation->arrays != NULL && i < comm->size; i++)
+    size_t *unused;
+    if (!take_arrays(description, comm->size, &operation->recvcounts, &unused))
+        return RONDO_MPI_TAKEN;
+    for (int i = 0; i < comm->size; i++)
         operation->recvcounts[i] = (size_t) count_at(call, call->recvcounts, i);
     return RONDO_MPI_TAKEN;
 }

@@ -210,6 +210,8 @@ struct rondo_mpi_side {
     struct rondo_mpi_block *list;
 };
 
+#define RONDO_MPI_ROOM 256
+
 /* An operation of Rondo. */
 struct rondo_mpi_operation {
     enum rondo_mpi_kind kind;
@@ -223,7 +225,9 @@ struct rondo_mpi_operation {
     int staged;                           /* from and to are filled in */
     size_t *sendcounts, *senddispls, *recvcounts, *recvdispls;
     struct rondo_mpi_side from, to;
-    void *arrays;
+    void *arrays; /* of counts and displacements, to be freed; NULL: there are none, or they are in room */
+    size_t
+        *room; /* RONDO_MPI_ROOM numbers that last as long as the operation; NULL: none. The caller's, before it is described */
 };
 
 /* What a rank finds out alone while it describes a call that all ranks take: MPI_SUCCESS, or the error class with which the

@@ -65,7 +65,9 @@ static int fail_everywhere(struct rondo_mpi_comm *comm, int class)
 
 static enum rondo_mpi_reason take_blocking(const struct rondo_mpi_call *call, struct rondo_mpi_comm *comm, int *status)
 {
+    size_t room[RONDO_MPI_ROOM];
     struct rondo_mpi_operation operation;
+    operation.room = room;
     enum rondo_mpi_reason reason = rondo_mpi_describe(call, comm, &operation, status);
     if (reason == RONDO_MPI_TAKEN && *status == MPI_SUCCESS && operation.staged)
         *status = rondo_mpi_operation_pack(&operation);
@@ -91,6 +93,7 @@ static enum rondo_mpi_reason take_request(const struct rondo_mpi_call *call, str
         return RONDO_MPI_TAKEN;
     }
     struct rondo_mpi_operation *operation = &request->operation;
+    operation->room = NULL;
     enum rondo_mpi_reason reason = rondo_mpi_describe(call, comm, operation, status);
     if (reason == RONDO_MPI_TAKEN && *status == MPI_SUCCESS) {
         request->persistent = call->form == RONDO_MPI_PERSISTENT;
