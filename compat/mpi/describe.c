@@ -132,20 +132,10 @@ static int compare_places(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Whether blocks that are one run of bytes each have bytes in common. MPI forbids that of blocks that are received, but does
- * not refuse it, and programs have it; Rondo refuses it. */
+/* Whether blocks that are one run of bytes each have bytes in common. */
 static int is_overlapping(const struct rondo_mpi_call *call, const struct vector *vector, int blocks)
 {
-    MPI_Aint end = 0;
-    int ordered = 1, overlapping = 0, count = 0;
-    for (int i = 0, any = 0; i < blocks && ordered; i++) {
-        const struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));
-        ordered = block.bytes == 0 || !any || block.at >= end;
-        any |= block.bytes > 0;
-        end = block.bytes > 0 ? block.at + (MPI_Aint) block.bytes : end;
-    }
-    if (ordered)
-        return 0;
+    int overlapping = 0, count = 0;
     MPI_Aint(*places)[2] = malloc((size_t) blocks * sizeof(*places));
     if (places == NULL)
         return 1; /* what is taken for overlapping goes through staging memory, and is right, too */
@@ -195,20 +185,29 @@ static void *place_vector(struct description *description, const struct vector *
     struct rondo_mpi_operation *operation = description->operation;
     if (!take_arrays(description, blocks, counts, displacements))
         return NULL;
-    if (!copied && is_direct(vector, blocks) && !((direction & IN) != 0 && is_overlapping(call, vector, blocks))) {
-        MPI_Aint least = 0; /* counts from the first byte: the buffer may be MPI_BOTTOM, displacements may be negative */
-        for (int i = 0, any = 0; i < blocks; i++) {
-            struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));
-            if (block.count > 0 && (!any || block.at < least))
-                least = block.at;
-            any |= block.count > 0;
-        }
+    if (!copied && is_direct(vector, blocks)) {
+        /* Rondo's displacements count from the first byte: the buffer may be MPI_BOTTOM, MPI's displacements negative. */
+        MPI_Aint least = 0, end = 0;
+        int any = 0, ordered = 1;
         for (int i = 0; i < blocks; i++) {
-            struct rondo_mpi_block block = block_at(call, vector, i, type_at(vector, i));
-            (*counts)[i] = block.bytes;
-            (*displacements)[i] = block.count > 0 ? (size_t) (block.at - least) : 0;
+            const struct rondo_mpi_type *type = type_at(vector, i);
+            const MPI_Aint at = displacement_at(call, vector->displacements, i) * (vector->types != NULL ? 1 : type->extent);
+            const size_t size = (size_t) count_at(call, vector->counts, i) * type->size;
+            (*counts)[i] = size;
+            (*displacements)[i] = (size_t) at;
+            if (size == 0)
+                continue;
+            least = any && least < at ? least : at;
+            ordered &= !any || at >= end;
+            end = at + (MPI_Aint) size;
+            any = 1;
         }
-        return (char *) (uintptr_t) vector->buffer + least;
+        /* MPI forbids blocks that are received to overlap, but does not refuse it, and programs have it; Rondo refuses it. */
+        if ((direction & IN) == 0 || ordered || !is_overlapping(call, vector, blocks)) {
+            for (int i = 0; i < blocks; i++)
+                (*displacements)[i] = (*counts)[i] > 0 ? (*displacements)[i] - (size_t) least : 0;
+            return (char *) (uintptr_t) vector->buffer + least;
+        }
     }
     struct rondo_mpi_side *side = stage(description, direction == OUT ? &operation->from : &operation->to);
     size_t bytes = 0;
