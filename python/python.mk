@@ -3,7 +3,7 @@
 TORCH_FOLDER  = $(abspath $(BUILD))/torch
 TORCH_PYTHON ?= $(TORCH_FOLDER)/bin/python
 RANKS        ?= 3
-.PHONY: torch-install torch-test torch-suite
+.PHONY: torch-install torch-test torch-suite torch-bench
 $(TORCH_FOLDER)/bin/python:
 	@echo "installing: PyTorch into $(TORCH_FOLDER)"
 	@$(PYTHON) -m venv $(TORCH_FOLDER)
@@ -15,4 +15,6 @@ torch-test: torch-install
 torch-suite: torch-install
 	@mkdir -p $(BUILD)/torch-suite
 	@for backend in gloo rondo; do $(TORCH_PYTHON) test/torch/suite.py --ranks $(RANKS) --json $(BUILD)/torch-suite/$$backend.json $$backend $(NAMES); done; \
-	    $(TORCH_PYTHON) test/torch/suite.py --compare $(BUILD)/torch-suite/gloo.json $(BUILD)/torch-suite/rondo.json
+	    $(TORCH_PYTHON) test/torch/suite.py --compare $(BUILD)/torch-suite/gloo.json $(BUILD)/torch-suite/rondo.json $(CSV)
+torch-bench: torch-install
+	@$(TORCH_PYTHON) examples/pytorch/cpu.py $(OPTIONS)

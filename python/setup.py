@@ -43,10 +43,15 @@ def backend():
         print("rondo: PyTorch cannot be imported here (pip needs --no-build-isolation for it): without rondo_torch")
         return {"packages": ["rondo"], "cmdclass": {"build_py": BuildPackages}}
     library = build_library()
+    # All sources are compiled at once: most of the time goes into PyTorch's headers, which are so read once.
+    sources = sorted(PYTHON.glob("rondo_torch/src/*.cpp"))
+    whole = TREE / "build" / "rondo_torch.cpp"
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    if not whole.exists() or whole.read_text() != text:
+        whole.write_text(text)
     extension = CppExtension(
-        "rondo_torch._C", sorted(str(source.relative_to(PYTHON)) for source in PYTHON.glob("rondo_torch/src/*.cpp")),
-        include_dirs=[str(TREE / "include")], extra_objects=[str(library)],
-        depends=sorted(str(header) for header in PYTHON.glob("rondo_torch/src/*.hpp")),
+        "rondo_torch._C", [os.path.relpath(whole, PYTHON)], include_dirs=[str(TREE / "include")], extra_objects=[str(library)],
+        depends=[str(file) for file in sources + sorted(PYTHON.glob("rondo_torch/src/*.hpp"))],
         extra_compile_args=["-O2", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"],
         extra_link_args=["-Wl,-rpath,$ORIGIN/../rondo"])
     return {"packages": ["rondo", "rondo_torch"], "ext_modules": [extension],

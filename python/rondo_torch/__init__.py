@@ -3,6 +3,7 @@
 docs/guide/pytorch.md tells what is supported.
 """
 import atexit
+import contextlib
 import datetime
 import sys
 
@@ -11,7 +12,7 @@ import torch.distributed as dist
 
 from rondo_torch import _C
 
-__all__ = []
+__all__ = ["key", "register_keys"]
 
 
 def _create(options, backend_options=None):
@@ -20,6 +21,25 @@ def _create(options, backend_options=None):
         timeout = backend_options._timeout
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     return _C.create_backend(options.store, options.group_rank, options.group_size, timeout, options.group_id, ranks)
+
+
+def register_keys(keys, group=None):
+    """Makes keys (texts that the group does not have yet) for key(). All ranks of the group call it with the same keys in the
+    same order, as any collective."""
+    group = dist.distributed_c10d._get_default_group() if group is None else group
+    backend = group._get_backend(torch.device("cpu"))
+    _C.register_keys(getattr(backend, "wrapped_pg", backend), list(keys))
+
+
+@contextlib.contextmanager
+def key(name):
+    """Collectives that the thread starts inside, on groups that have the key, match those of the same key by their order, and
+    no others: keys may come in different orders on different ranks."""
+    before = _C.set_key(name)
+    try:
+        yield
+    finally:
+        _C.set_key(before)
 
 
 def _close_all():

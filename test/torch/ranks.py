@@ -1,7 +1,16 @@
-"""A rank of a test of rondo_torch: ranks.py CASE RANK SIZE STORE-FILE. Prints what went wrong; exit code 0 if nothing did."""
+"""A rank of a test of rondo_torch: ranks.py CASE RANK SIZE STORE-FILE [VICTIM]. Prints what went wrong; exit code 0 if nothing did.
+
+VICTIM: the rank that dies or stops in the cases for which test_torch.py names one.
+"""
 import datetime
+import faulthandler
+import gc
 import os
+import pathlib
+import random
+import signal
 import sys
+import threading
 import time
 
 import torch
@@ -140,38 +149,231 @@ def groups(rank, size):
     expect(model.module.weight.grad, torch.full((1, 10), 4.0 * sum(range(size)) / size), "DDP")
 
 
-def dead(rank, size):
-    if rank == 2:
-        os._exit(0)
+def coalesced(rank, size):
+    total = float(sum(range(size)))
+    tensors = [torch.full((n,), float(rank)) for n in (1, 5, 1000)]
+    dist.all_reduce_coalesced(tensors, async_op=True).wait()
+    for tensor in tensors:
+        expect(tensor, torch.full_like(tensor, total), "all_reduce_coalesced")
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    for tensor in tensors:
+        expect(tensor, torch.full_like(tensor, total * size), "all_reduce in a coalescing manager")
+    inputs = [torch.full((n,), float(rank)) for n in (2, 7)]
+    outputs = [torch.zeros(n * size) for n in (2, 7)]
+    with dist._coalescing_manager():
+        for output, tensor in zip(outputs, inputs):
+            dist.all_gather_into_tensor(output, tensor)
+    for output, tensor in zip(outputs, inputs):
+        expect(output, torch.arange(size).repeat_interleave(len(tensor)).float(), "all_gather_into_tensor in a coalescing manager")
+    with dist._coalescing_manager():
+        for output, tensor in zip(outputs, inputs):
+            dist.reduce_scatter_tensor(tensor, output)
+    for tensor in inputs:
+        expect(tensor, torch.full_like(tensor, float(rank * size)), "reduce_scatter_tensor in a coalescing manager")
+
+
+def keys(rank, size):
+    """Collectives of one group in an order of its own on each rank."""
+    names = [f"bucket {number}" for number in range(6)]
+    rondo_torch.register_keys(names)
+    tensors = {name: torch.zeros(1000 * (number + 1)) for number, name in enumerate(names)}
+    order = random.Random(rank)
+    for step in range(20):
+        order.shuffle(names)
+        works = []
+        for name in names:
+            tensors[name].fill_(rank + step)
+            with rondo_torch.key(name):
+                works.append(dist.all_reduce(tensors[name], async_op=True))
+        plain = torch.full((3,), float(rank))
+        dist.all_reduce(plain)  # without a key: in the group's own order
+        expect(plain, torch.full((3,), float(sum(range(size)))), "all_reduce beside keys")
+        for work in reversed(works):
+            work.wait()
+        for tensor in tensors.values():
+            expect(tensor, torch.full_like(tensor, float(sum(range(size)) + size * step)), "all_reduce with a key")
+    for call in (lambda: rondo_torch.register_keys(names[:1]), lambda: rondo_torch.register_keys([""])):
+        refused(call, "key")
+    with rondo_torch.key("no such key"):
+        refused(lambda: dist.all_reduce(plain), "no such key")
+    group = dist.new_group(list(range(size)))
+    rondo_torch.register_keys(["bucket 0"], group)
+    with rondo_torch.key("bucket 0"):
+        dist.all_reduce(plain, group=group)
+    expect(plain, torch.full((3,), float(size * sum(range(size)))), "a key of another group")
+
+
+def refused(call, word, kind=RuntimeError):
+    """The error's text."""
+    try:
+        call()
+    except kind as error:
+        assert word in str(error), error
+        return str(error)
+    raise AssertionError(f"no error, where one with {word!r} was to come")
+
+
+def split(rank, size):
+    half = [[0, 1], list(range(2, size))]
+    group = dist.split_group(split_ranks=half, timeout=datetime.timedelta(seconds=60))
+    mine = half[0] if rank < 2 else half[1]
+    assert dist.get_world_size(group) == len(mine) and dist.get_group_rank(group, rank) == mine.index(rank)
+    x = torch.full((4,), float(rank))
+    dist.all_reduce(x, group=group)
+    expect(x, torch.full((4,), float(sum(mine))), "all_reduce of a split group")
+    dist.all_reduce(x)
+    dist.destroy_process_group(group)
+    dist.barrier()
+
+
+def detail(rank, size):
+    """TORCH_DISTRIBUTED_DEBUG=DETAIL: what differs among ranks is an error that says so."""
+    x = torch.ones(4)
+    dist.all_reduce(x)
+    expect(x, torch.full((4,), float(size)), "all_reduce")
+    dist.all_gather([torch.zeros(2) for _ in range(size)], torch.ones(2))
+    dist.barrier()
+    refused(lambda: dist.all_reduce(torch.ones(4 + (rank == 1))), "mismatch")
+    refused(lambda: dist.all_reduce(x) if rank == 1 else dist.broadcast(x, 0), "mismatch")
+    dist.all_reduce(x)
+    expect(x, torch.full((4,), float(size * size)), "all_reduce after what was refused")
+
+
+def abort(rank, size):
+    """One rank's abort ends what the others wait for."""
+    dist.all_reduce(torch.ones(1))
+    if rank == 1:
+        time.sleep(1)
+        dist.distributed_c10d._abort_process_group()
+        return
     start = time.monotonic()
+    error = refused(lambda: dist.all_reduce(torch.ones(1)), "abort", dist.DistBackendError)
+    assert "rank 1" in error and time.monotonic() - start < 150, error
+    refused(lambda: dist.all_reduce(torch.ones(1)), "abort", dist.DistBackendError)
+
+
+def shutdown(rank, size):
+    """After it the group's calls are errors; what was started before is complete."""
+    group = dist.new_group(list(range(size)))
+    x = torch.ones(1 << 16)
+    dist.all_reduce(x, group=group, async_op=True)  # nothing holds its work
+    group.shutdown()
+    refused(lambda: dist.all_reduce(torch.ones(1), group=group), "shut down", dist.DistBackendError)
+    refused(lambda: dist.send(torch.ones(1), (rank + 1) % size, group=group), "shut down", dist.DistBackendError)
+    dist.barrier()
+    wanted = torch.full_like(x, float(size))
+    for _ in range(6000):
+        if torch.equal(x, wanted):
+            break
+        time.sleep(0.01)
+    expect(x, wanted, "what was started before the shutdown")
+
+
+def failing(victim, seconds=150):
+    """Collectives until the victim is missed: an error that names it."""
+    start = time.monotonic()
+    text = ""
     try:
         while True:
-            dist.all_reduce(torch.ones(1))
-    except RuntimeError as error:
-        assert "rank 2" in str(error), error
-    assert time.monotonic() - start < 60
+            dist.all_reduce(torch.ones(100000))
+    except dist.DistBackendError as error:
+        text = str(error)
+    assert f"rank {victim}" in text or f"ranks {victim}" in text or f"rank(s) {victim}" in text, text
+    assert time.monotonic() - start < seconds, f"{time.monotonic() - start} s: {text}"
+    refused(lambda: dist.all_reduce(torch.ones(1)), "rank", dist.DistBackendError)
 
 
-def late(rank, size):
+def dead(rank, size, victim):
+    """Killed within a collective."""
+    dist.all_reduce(torch.ones(1))
+    if rank == victim:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+        while True:
+            dist.all_reduce(torch.ones(100000))
+    failing(victim)
+
+
+def frozen(rank, size, victim):
+    dist.all_reduce(torch.ones(1))
+    if rank == victim:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGSTOP)).start()
+        while True:
+            dist.all_reduce(torch.ones(100000))
+    failing(victim)
+
+
+def left(rank, size, victim):
+    """A rank that ends without a word."""
+    if rank == victim:
+        os._exit(0)
+    failing(victim)
+
+
+def late(rank, size, victim):
     """A rank that does not come: the others' operation ends at its timeout."""
-    if rank == 2:
+    if rank == victim:
         time.sleep(40)
         return
     start = time.monotonic()
-    try:
-        dist.all_reduce(torch.ones(1))
-    except RuntimeError as error:
-        assert "2" in str(error) and time.monotonic() - start < 39, error
-    else:
-        raise AssertionError("no error")
+    error = refused(lambda: dist.all_reduce(torch.ones(1)), str(victim), dist.DistBackendError)
+    assert time.monotonic() - start < 39, error
+
+
+def usage():
+    """What may leak: memory in KiB, descriptors, threads, shared memory, children."""
+    gc.collect()
+    status = dict(line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+    children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    maps = pathlib.Path("/proc/self/maps").read_text().count("rondo") + pathlib.Path("/proc/self/maps").read_text().count("memfd")
+    return {"memory": int(status["VmRSS"].split()[0]), "descriptors": len(os.listdir("/proc/self/fd")),
+            "threads": int(status["Threads"]), "maps": maps, "children": len(children)}
+
+
+def many(rank, size):
+    """1,000 groups made, used and destroyed leave nothing."""
+    def one():
+        group = dist.new_group(list(range(size)))
+        x = torch.full((1000,), float(rank))
+        dist.all_reduce(x, group=group)
+        expect(x, torch.full((1000,), float(sum(range(size)))), "all_reduce")
+        dist.destroy_process_group(group)
+
+    def settled(limit):
+        """Groups end in the background."""
+        for _ in range(600):
+            now = usage()
+            if all(now[name] <= limit[name] for name in limit):
+                break
+            time.sleep(0.1)
+        return now
+
+    for _ in range(50):
+        one()
+    dist.barrier()
+    time.sleep(3)
+    before = usage()
+    for _ in range(1000):
+        one()
+    dist.barrier()
+    limit = dict(before, memory=before["memory"] + 32 * 1024)
+    after = settled(limit)
+    print(f"rank {rank}: before {before}, after {after}", flush=True)
+    assert all(after[name] <= limit[name] for name in limit), (before, after)
 
 
 def main():
     case, rank, size, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    victim = [int(word) for word in sys.argv[5:6]]
+    failure = bool(victim) or case == "abort"
+    if case != "many":
+        faulthandler.dump_traceback_later(200)  # where it hangs
     dist.init_process_group("rondo", init_method=f"file://{path}", rank=rank, world_size=size,
-                            timeout=datetime.timedelta(seconds=15 if case == "late" else 60))
-    globals()[case](rank, size)
-    if case not in ("dead", "late"):
+                            timeout=datetime.timedelta(seconds=15 if case in ("late", "frozen") else 60))
+    globals()[case](rank, size, *victim)
+    if not failure:
         dist.destroy_process_group()
 
 

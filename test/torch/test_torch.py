@@ -1,4 +1,4 @@
-"""The backend rondo_torch: each case of ranks.py on three ranks, which are processes. `make torch-test` runs them."""
+"""The backend rondo_torch: each case of ranks.py on ranks that are processes. `make torch-test` runs them."""
 import os
 import pathlib
 import subprocess
@@ -13,15 +13,41 @@ pytest.importorskip("torch", reason="PyTorch is missing")
 RANKS = pathlib.Path(__file__).with_name("ranks.py")
 
 
-@pytest.mark.parametrize("case", ["collectives", "messages", "groups", "dead", "late"])
-def test_ranks(case, tmp_path):
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    ranks = [subprocess.Popen([sys.executable, str(RANKS), case, str(rank), "3", str(tmp_path / "store")], env=environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) for rank in range(3)]
+def run(case, size, tmp_path, victim=None, seconds=300, **variables):
+    """The ranks' texts. The victim's exit is not looked at; it may be stopped, and is killed at the end."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1", **variables)
+    ranks = [subprocess.Popen([sys.executable, str(RANKS), case, str(rank), str(size), str(tmp_path / "store")] +
+                              ([] if victim is None else [str(victim)]), env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, cwd=tmp_path) for rank in range(size)]
     try:
-        texts = [rank.communicate(timeout=150)[0] for rank in ranks]
+        texts = [rank.communicate(timeout=seconds)[0] for number, rank in enumerate(ranks) if number != victim]
     finally:
         for rank in ranks:
             rank.kill()
             rank.wait()
-    assert [rank.returncode for rank in ranks] == [0, 0, 0], "\n".join(texts)
+    assert [rank.returncode for number, rank in enumerate(ranks) if number != victim] == [0] * len(texts), "\n".join(texts)
+    return texts
+
+
+@pytest.mark.parametrize("case", ["collectives", "messages", "groups", "coalesced", "keys", "split", "abort", "shutdown"])
+def test_ranks(case, tmp_path):
+    run(case, 3, tmp_path)
+
+
+def test_detail(tmp_path):
+    run("detail", 3, tmp_path, TORCH_DISTRIBUTED_DEBUG="DETAIL", TORCH_CPP_LOG_LEVEL="ERROR")
+
+
+@pytest.mark.parametrize("case, victim", [("dead", 0), ("dead", 2), ("frozen", 0), ("frozen", 2), ("left", 2), ("late", 2)])
+def test_failures(case, victim, tmp_path):
+    """Each other rank raises an exception that names the victim."""
+    run(case, 3, tmp_path, victim)
+
+
+@pytest.mark.slow
+def test_thousand_groups(tmp_path):
+    shared = set(os.listdir("/dev/shm"))
+    for text in run("many", 2, tmp_path, seconds=1500):
+        print(text)
+    left = {name for name in set(os.listdir("/dev/shm")) - shared if "rondo" in name}
+    assert not left, left

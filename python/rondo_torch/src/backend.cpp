@@ -28,6 +28,9 @@ template <class B, class I, class... A> auto either(B blocking, I nonblocking, A
     };
 }
 
+// What the thread's collectives match by; empty: by their order in the group.
+thread_local std::string current_key;
+
 bool overlap(const at::Tensor &a, const at::Tensor &b)
 {
     const char *first = static_cast<const char *>(a.const_data_ptr()), *second = static_cast<const char *>(b.const_data_ptr());
@@ -35,6 +38,12 @@ bool overlap(const at::Tensor &a, const at::Tensor &b)
 }
 
 } // namespace
+
+std::string Backend::set_key(std::string key)
+{
+    current_key.swap(key);
+    return key;
+}
 
 void Backend::check(const at::Tensor &tensor, const char *call) const
 {
@@ -53,8 +62,11 @@ template <class O> Backend::Plan Backend::plan(c10d::OpType type, const char *ti
 {
     const auto timeout = opts.timeout == c10d::kUnsetTimeout ? group_->timeout : opts.timeout;
     // "rondo:all_reduce" is the profiler's name, and all_reduce that of messages.
-    return {
+    Plan plan{
         std::make_shared<Operation>(group_, title + sizeof "rondo:" - 1, timeout), {}, {}, is_async(opts, 0), type, title, {}};
+    group_->check_open(plan.operation->name.c_str());
+    plan.operation->comm = group_->collectives(current_key);
+    return plan;
 }
 
 Backend::Result Backend::start(Plan &plan)
@@ -162,8 +174,8 @@ Backend::Result Backend::broadcast(Tensors &tensors, const c10d::BroadcastOption
     const auto buffer = output_of(plan, tensors[0]);
     plan.inputs = tensors;
     const auto e = moved(buffer);
-    plan.calls.push_back(
-        either(rondo_bcast, rondo_ibcast, buffer.data_ptr(), e.count, e.type, static_cast<int>(opts.rootRank), group_->world));
+    plan.calls.push_back(either(rondo_bcast, rondo_ibcast, buffer.data_ptr(), e.count, e.type, static_cast<int>(opts.rootRank),
+                                plan.operation->comm));
     return start(plan);
 }
 
@@ -176,8 +188,8 @@ void Backend::add_allreduce(Plan &plan, at::Tensor &tensor, const c10d::ReduceOp
     plan.inputs.push_back(tensor);
     if (static_cast<c10d::ReduceOp::RedOpType>(op) == c10d::ReduceOp::PREMUL_SUM)
         buffer.copy_(scaled(buffer, op));
-    plan.calls.push_back(
-        either(rondo_allreduce, rondo_iallreduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op, group_->world));
+    plan.calls.push_back(either(rondo_allreduce, rondo_iallreduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op,
+                                plan.operation->comm));
 }
 
 Backend::Result Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
@@ -213,14 +225,14 @@ Backend::Result Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opt
         if (static_cast<c10d::ReduceOp::RedOpType>(opts.reduceOp) == c10d::ReduceOp::PREMUL_SUM)
             buffer.copy_(scaled(buffer, opts.reduceOp));
         plan.calls.push_back(either(rondo_reduce, rondo_ireduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op,
-                                    root, group_->world));
+                                    root, plan.operation->comm));
     } else {
         const auto buffer = scaled(tensors[0], opts.reduceOp).contiguous();
         const auto e = combined(buffer, opts.reduceOp, "reduce");
         plan.operation->buffers.push_back(buffer);
         plan.operation->outputs.push_back(tensors[0]);
         plan.calls.push_back(either(rondo_reduce, rondo_ireduce, buffer.const_data_ptr(), static_cast<void *>(nullptr), e.count,
-                                    e.type, rondo_op, root, group_->world));
+                                    e.type, rondo_op, root, plan.operation->comm));
     }
     return start(plan);
 }
@@ -242,7 +254,8 @@ void Backend::add_allgather(Plan &plan, at::Tensor &output, const at::Tensor &in
         plan.operation->buffers.push_back(send);
         from = send.const_data_ptr();
     }
-    plan.calls.push_back(either(rondo_allgather, rondo_iallgather, from, recv.data_ptr(), e.count, e.type, group_->world));
+    plan.calls.push_back(
+        either(rondo_allgather, rondo_iallgather, from, recv.data_ptr(), e.count, e.type, plan.operation->comm));
 }
 
 void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &input)
@@ -260,8 +273,8 @@ void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &inpu
     for (auto &output : outputs)
         equal = equal && output.numel() == input.numel();
     if (equal) {
-        plan.calls.push_back(
-            either(rondo_allgather, rondo_iallgather, send.const_data_ptr(), recv.data_ptr(), e.count, e.type, group_->world));
+        plan.calls.push_back(either(rondo_allgather, rondo_iallgather, send.const_data_ptr(), recv.data_ptr(), e.count, e.type,
+                                    plan.operation->comm));
         return;
     }
     std::vector<size_t> counts, displacements;
@@ -271,7 +284,7 @@ void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &inpu
         displacements.push_back(offset);
         offset += counts.back();
     }
-    plan.calls.push_back([=, comm = group_->world](rondo_request_t *request) {
+    plan.calls.push_back([=, comm = plan.operation->comm](rondo_request_t *request) {
         return either(rondo_allgatherv, rondo_iallgatherv, send.const_data_ptr(), e.count, recv.data_ptr(), counts.data(),
                       displacements.data(), e.type, comm)(request);
     });
@@ -339,7 +352,8 @@ Backend::Result Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs, 
                         " for inputs of ", inputs[0].numel(), " of type ", inputs[0].scalar_type());
         to = flat_output_of(plan, outputs[0]).data_ptr();
     }
-    plan.calls.push_back(either(rondo_gather, rondo_igather, send.const_data_ptr(), to, e.count, e.type, root, group_->world));
+    plan.calls.push_back(
+        either(rondo_gather, rondo_igather, send.const_data_ptr(), to, e.count, e.type, root, plan.operation->comm));
     return start(plan);
 }
 
@@ -361,7 +375,8 @@ Backend::Result Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                         " for outputs of ", outputs[0].numel(), " of type ", outputs[0].scalar_type());
         from = flat_input_of(plan, inputs[0], "scatter").const_data_ptr();
     }
-    plan.calls.push_back(either(rondo_scatter, rondo_iscatter, from, recv.data_ptr(), e.count, e.type, root, group_->world));
+    plan.calls.push_back(
+        either(rondo_scatter, rondo_iscatter, from, recv.data_ptr(), e.count, e.type, root, plan.operation->comm));
     return start(plan);
 }
 
@@ -382,7 +397,7 @@ Backend::Result Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &
     std::vector<size_t> counts;
     for (auto &input : inputs[0])
         counts.push_back(static_cast<size_t>(input.numel()) * e.for_each);
-    plan.calls.push_back([=, comm = group_->world](rondo_request_t *request) {
+    plan.calls.push_back([=, comm = plan.operation->comm](rondo_request_t *request) {
         return either(rondo_reduce_scatter, rondo_ireduce_scatter, send.const_data_ptr(), recv.data_ptr(), counts.data(),
                       e.type, op, comm)(request);
     });
@@ -407,7 +422,7 @@ void Backend::add_reduce_scatter(Plan &plan, at::Tensor &output, const at::Tenso
         send = send.clone();
     plan.operation->buffers.push_back(send);
     plan.calls.push_back(either(rondo_reduce_scatter_block, rondo_ireduce_scatter_block, send.const_data_ptr(), recv.data_ptr(),
-                                e.count, e.type, rondo_op, group_->world));
+                                e.count, e.type, rondo_op, plan.operation->comm));
 }
 
 Backend::Result Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input, const c10d::ReduceScatterOptions &opts)
@@ -444,7 +459,7 @@ void Backend::add_alltoall(Plan &plan, const at::Tensor &output, const at::Tenso
         }
     }
     plan.calls.push_back([=, scounts = counts[0], rcounts = counts[1], sdispls = displacements[0], rdispls = displacements[1],
-                          comm = group_->world](rondo_request_t *request) {
+                          comm = plan.operation->comm](rondo_request_t *request) {
         return either(rondo_alltoallv, rondo_ialltoallv, input.const_data_ptr(), scounts.data(), sdispls.data(),
                       output.data_ptr(), rcounts.data(), rdispls.data(), e.type, comm)(request);
     });
@@ -468,7 +483,7 @@ Backend::Result Backend::alltoall_base(at::Tensor &output, at::Tensor &input, st
                     "rondo: all_to_all_single: the first dimension does not divide by the group's size ", size_);
         const auto e = moved(send);
         plan.calls.push_back(either(rondo_alltoall, rondo_ialltoall, send.const_data_ptr(), recv.data_ptr(),
-                                    e.count / static_cast<size_t>(size_), e.type, group_->world));
+                                    e.count / static_cast<size_t>(size_), e.type, plan.operation->comm));
         return start(plan);
     }
     auto counts = [this](const at::Tensor &tensor, const std::vector<int64_t> &splits, const char *which) {
@@ -513,7 +528,7 @@ Backend::Result Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d:
 Backend::Result Backend::barrier(const c10d::BarrierOptions &opts)
 {
     auto plan = this->plan(c10d::OpType::BARRIER, "rondo:barrier", opts);
-    plan.calls.push_back(either(rondo_barrier, rondo_ibarrier, group_->world));
+    plan.calls.push_back(either(rondo_barrier, rondo_ibarrier, plan.operation->comm));
     return start(plan);
 }
 

@@ -61,6 +61,12 @@ class Backend : public c10d::Backend
     Result barrier(const c10d::BarrierOptions &opts) override;
     void monitoredBarrier(const c10d::BarrierOptions &opts, bool wait_all_ranks) override;
 
+    // Makes the keys, which are new, known to the group. Collective over it, with the same keys in the same order.
+    void register_keys(const std::vector<std::string> &keys);
+    // Collectives that the calling thread starts from now on match those of this key alone; empty: those without one. Returns
+    // the key before.
+    static std::string set_key(std::string key);
+
   private:
     // A call that is made with a request if it may go on after it, and with NULL if it is to block.
     using Call = std::function<rondo_result_t(rondo_request_t *)>;

@@ -31,6 +31,11 @@ uint64_t Backend::getSequenceNumberForGroup()
     return group_->sequence;
 }
 
+void Backend::register_keys(const std::vector<std::string> &keys)
+{
+    group_->register_keys(keys);
+}
+
 void Backend::abort()
 {
     group_->abort("abort()");
@@ -61,8 +66,9 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::
 std::shared_ptr<Operation> Backend::message(const char *call, int peer, int tag, bool sends, const at::Tensor &tensor,
                                             Milliseconds timeout)
 {
+    group_->check_open(call);
     auto operation = std::make_shared<Operation>(group_, call, timeout);
-    operation->message = true;
+    operation->comm = group_->copy;
     if (sends) {
         std::lock_guard<std::mutex> lock(operation->settling);
         group_->messages.send(operation, tensor, peer, tag);
@@ -91,8 +97,9 @@ Backend::Result Backend::receive(Tensors &tensors, int source, int tag)
     check(tensors[0], call);
     TORCH_CHECK(tag >= 0, "rondo: ", call, ": the tag ", tag, " is negative");
     const at::Tensor tensor = tensors[0], buffer = tensor.contiguous();
+    group_->check_open(call);
     auto operation = std::make_shared<Operation>(group_, call, group_->timeout);
-    operation->message = true;
+    operation->comm = group_->copy;
     operation->outputs = tensors;
     if (!buffer.is_same(tensor))
         operation->finish = [tensor, buffer] { tensor.copy_(buffer); };

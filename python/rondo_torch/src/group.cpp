@@ -80,11 +80,69 @@ void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
         config.connect_timeout = static_cast<double>(timeout.count()) / 1000;
     check("init", rondo_init(&runtime_, &config));
     check("init", rondo_comm_world(runtime_, &world));
-    check("init", rondo_comm_dup(world, &copy));
-    messages.open();
     events_ = std::make_unique<Worker>([this] { return look(); });
+    try {
+        blocking("init", [this](rondo_request_t *) { return rondo_comm_dup(world, &copy); });
+    } catch (...) {
+        rondo_finalize(runtime_);
+        runtime_ = nullptr;
+        throw;
+    }
+    messages.open();
     std::lock_guard<std::mutex> lock(registry().mutex);
     registry().groups.insert(shared_from_this());
+}
+
+void Group::check_open(const char *call) const
+{
+    if (closed_)
+        std::rethrow_exception(backend_error(describe(call, RONDO_SUCCESS, "the group has been shut down")));
+}
+
+void Group::blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call)
+{
+    auto operation = std::make_shared<Operation>(shared_from_this(), name, timeout);
+    operation->comm = world;
+    watch(operation);
+    operation->block(call);
+    if (operation->error)
+        std::rethrow_exception(operation->error);
+}
+
+void Group::register_keys(const std::vector<std::string> &keys)
+{
+    check_open("register_keys");
+    for (auto &key : keys) {
+        TORCH_CHECK(!key.empty(), "rondo: register_keys: a key is a text that is not empty");
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            TORCH_CHECK(keys_.count(key) == 0, "rondo: register_keys: group ", name, " has the key \"", key, "\" already");
+        }
+        rondo_comm_t comm = nullptr;
+        blocking("register_keys", [&](rondo_request_t *) { return rondo_comm_dup(world, &comm); });
+        std::lock_guard<std::mutex> lock(mutex_);
+        keys_[key] = comm;
+    }
+}
+
+rondo_comm_t Group::collectives(const std::string &key)
+{
+    if (key.empty())
+        return world;
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto known = keys_.find(key);
+    TORCH_CHECK(known != keys_.end(), "rondo: group ", name, " has no key \"", key,
+                "\": rondo_torch.register_keys() makes one");
+    return known->second;
+}
+
+std::vector<rondo_comm_t> Group::communicators()
+{
+    std::vector<rondo_comm_t> all{world, copy};
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto &key : keys_)
+        all.push_back(key.second);
+    return all;
 }
 
 void Group::watch(const std::shared_ptr<Operation> &operation)
@@ -141,7 +199,7 @@ void Group::expire(const std::shared_ptr<Operation> &operation)
     if (operation->received_by_messages && messages.cancel(operation, backend_error(text)))
         return;
     operation->expire(text);
-    rondo_comm_abort(operation->message ? copy : world, 1);
+    rondo_comm_abort(operation->comm, 1);
 }
 
 void Group::adopt(const std::shared_ptr<Operation> &operation)
@@ -207,8 +265,8 @@ void Group::abort(const std::string &)
 {
     if (runtime_ == nullptr || aborted_.exchange(true))
         return;
-    rondo_comm_abort(world, 2);
-    rondo_comm_abort(copy, 2);
+    for (auto comm : communicators())
+        rondo_comm_abort(comm, 2);
 }
 
 void Group::close()
@@ -244,9 +302,9 @@ void Group::end()
             std::this_thread::sleep_for(std::chrono::microseconds(round > 5000 ? 1000 : 100));
     }
     if (!agreed || messages.outstanding()) {
-        rondo_comm_abort(copy, 3);
-        if (!agreed)
-            rondo_comm_abort(world, 3);
+        for (auto comm : communicators())
+            if (!agreed || comm == copy)
+                rondo_comm_abort(comm, 3);
         if (barrier != nullptr)
             rondo_wait(barrier);
         while (messages.outstanding()) // the error reaches each of them
@@ -255,8 +313,8 @@ void Group::end()
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     if (rondo_finalize(runtime_) == RONDO_ERR_STATE) { // an operation whose Work is still held, and which is not complete
-        rondo_comm_abort(world, 3);
-        rondo_comm_abort(copy, 3);
+        for (auto comm : communicators())
+            rondo_comm_abort(comm, 3);
         rondo_finalize(runtime_);
     }
     std::unique_ptr<Worker> events, futures;

@@ -1,5 +1,6 @@
 // One c10d process group: a runtime of its own, whose ranks are the group's. Its world communicator carries the collectives,
-// a copy of it the messages. The watchdog's thread ends what is beyond its timeout.
+// a copy of it the messages, and one for each registered key the collectives of that key. The watchdog's thread ends what is
+// beyond its timeout.
 #pragma once
 
 #include "messages.hpp"
@@ -20,8 +21,14 @@ class Group : public std::enable_shared_from_this<Group>
     Group(int rank, int size, std::string name, std::vector<int64_t> global_ranks, Milliseconds timeout);
     // Meets the other ranks through the store. Collective over the group.
     void open(const c10::intrusive_ptr<c10d::Store> &store);
+    // Makes communicators for keys, which must be new. Collective over the group.
+    void register_keys(const std::vector<std::string> &keys);
+    // The communicator of a key's collectives; an empty key: of those without one.
+    rondo_comm_t collectives(const std::string &key);
     // Ends the runtime on a thread of its own, once all ranks have come so far. The first call counts.
     void close();
+    // Throws if the group has been closed: the runtime may be gone.
+    void check_open(const char *call) const;
     // Ends all operations on all ranks with an error.
     void abort(const std::string &reason);
 
@@ -54,12 +61,16 @@ class Group : public std::enable_shared_from_this<Group>
     void end();               // close()'s thread
     Clock::time_point look(); // the watchdog
     void expire(const std::shared_ptr<Operation> &operation);
+    // A blocking call on the world within the group's timeout; throws its error.
+    void blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call);
+    std::vector<rondo_comm_t> communicators();
     bool sweep(); // polls what was adopted: whether nothing is left
 
     rondo_t runtime_ = nullptr;
     std::mutex mutex_; // of what follows
     std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
     std::list<std::shared_ptr<Operation>> adopted_;
+    std::map<std::string, rondo_comm_t> keys_;
     std::unique_ptr<Worker> events_, futures_;
     std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
 };

@@ -17,6 +17,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         },
         pybind11::call_guard<pybind11::gil_scoped_release>(), "Makes the backend of a process group: collective over it.");
     module.def(
+        "register_keys",
+        [](const c10::intrusive_ptr<c10d::Backend> &backend, const std::vector<std::string> &keys) {
+            auto *rondo = dynamic_cast<rondo_torch::Backend *>(backend.get());
+            TORCH_CHECK(rondo != nullptr, "rondo: the group's backend for cpu is ", backend->getBackendName(),
+                        ", and not rondo");
+            rondo->register_keys(keys);
+        },
+        pybind11::call_guard<pybind11::gil_scoped_release>(), "Makes keys known to a group: collective over it.");
+    module.def("set_key", &rondo_torch::Backend::set_key, "Sets the calling thread's key, and returns the one before.");
+    module.def(
         "close_all", &rondo_torch::Group::close_all, pybind11::call_guard<pybind11::gil_scoped_release>(),
         "Ends all groups of the process: waits for the other ranks at most so long, then for the library at most so long.");
 }

@@ -35,7 +35,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     Milliseconds timeout; // from the call on; 0: none
     Clock::time_point deadline;
     uint64_t sequence = 0;
-    bool message = false;                // it runs on the group's communicator of messages
+    rondo_comm_t comm = nullptr;         // of the group, that its requests are on
     std::vector<at::Tensor> buffers;     // what the requests read and write, alive until the operation is done
     std::vector<at::Tensor> outputs;     // result() and the future's value
     std::function<void()> finish;        // copies from the buffers to the caller's tensors; called once, if all went well
