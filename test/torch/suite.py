@@ -1,15 +1,17 @@
 """PyTorch's own tests of process groups (torch.testing._internal.distributed.distributed_test) with backend "rondo" or another.
 
 usage: suite.py [--ranks N] [--json FILE] [--seconds S] BACKEND [NAME ...]
-       suite.py --compare GLOO.json RONDO.json    the table of docs/guide/pytorch.md
+       suite.py --compare GLOO.json RONDO.json [FILE.csv]    the counts; the file is what the table of docs/guide/pytorch.md is made of
 
-Each test runs in a process of its own, for at most S seconds. The tests that PyTorch keeps for gloo by its name run for rondo too:
+Each test runs in a process of its own, for at most S seconds. The tests that PyTorch keeps for gloo or MPI by name run for rondo too:
 their conditions are rewritten as the file is read. Prints a line for each test: passed, skipped or failed, and the reason.
 """
 import argparse
+import csv
 import importlib.util
 import json
 import os
+import pathlib
 import signal
 import sys
 import tempfile
@@ -35,6 +37,7 @@ def load(backend, ranks):
     if backend == "rondo":
         text = text.replace('BACKEND != "gloo"', 'BACKEND not in ("gloo", "rondo")')
         text = text.replace('require_backend_is_available({"gloo"})', 'require_backend_is_available({"gloo", "rondo"})')
+        text = text.replace('BACKEND != "mpi"', 'BACKEND not in ("mpi", "rondo")')
         text = text.replace('BACKEND == "gloo"', 'BACKEND in ("gloo", "rondo")')
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module
@@ -108,21 +111,49 @@ def run(suite, name, seconds):
     return {"result": "failed", "reason": reason, "log": text[-4000:]}
 
 
-def compare(gloo, rondo):
+def compare(gloo, rondo, path=None):
     """Counts, and what the first passes and the second does not; 1 if that is more than 5 %."""
     with open(gloo) as first, open(rondo) as second:
-        ours, theirs = json.load(second), json.load(first)
-    passed = [name for name, outcome in theirs.items() if outcome["result"] == "passed"]
-    lacking = [name for name in passed if ours.get(name, {"result": "absent"})["result"] != "passed"]
+        theirs, ours = json.load(first), json.load(second)
+    passed = [name for name, outcome in theirs["tests"].items() if outcome["result"] == "passed"]
+    lacking = [name for name in passed if ours["tests"].get(name, {"result": "absent"})["result"] != "passed"]
     print(f"gloo passes {len(passed)}; of these rondo passes {len(passed) - len(lacking)}")
     for name in lacking:
-        print(f"  {name}: {ours[name]['result']}: {ours[name]['reason']}")
+        outcome = ours["tests"].get(name, {"result": "absent", "reason": "not run"})
+        print(f"  {name}: {outcome['result']}: {outcome['reason']}")
+    if path is not None:
+        write_counts(path, theirs, ours)
     return 1 if not passed or 20 * len(lacking) > len(passed) else 0
+
+
+def write_counts(path, theirs, ours):
+    """A file of docs/results/data: how many tests of each result and reason, with either backend. Failed tests have a row each."""
+    rows = {}
+    for backend, results in (("gloo", theirs), ("rondo", ours)):
+        for name, outcome in results["tests"].items():
+            why = outcome["reason"].replace(f"backend {backend} ", "backend ")
+            if outcome["result"] == "failed":
+                why = f"{name}: {why}"
+            elif "https://" in why:
+                why = "disabled by an issue of PyTorch"
+            key = (outcome["result"], why.replace("|", "/"))
+            rows.setdefault(key, {"gloo": 0, "rondo": 0})[backend] += 1
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
+    import provenance
+    meta = provenance.metadata("PyTorch's own tests of process groups", f"make torch-suite RANKS={ours['ranks']}", "tests", "one",
+                               f"gloo of PyTorch {ours['torch']}, {ours['ranks']} ranks")
+    order = ["passed", "failed", "skipped"]
+    with open(path, "w", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in meta.items())
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["result", "why", "gloo", "rondo"])
+        for result, why in sorted(rows, key=lambda key: (order.index(key[0]), -rows[key]["gloo"], key[1])):
+            writer.writerow([result, why, rows[result, why]["gloo"], rows[result, why]["rondo"]])
 
 
 def main():
     if sys.argv[1:2] == ["--compare"]:
-        return compare(*sys.argv[2:4])
+        return compare(*sys.argv[2:5])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("backend")
     parser.add_argument("--ranks", type=int, default=3)
@@ -139,8 +170,9 @@ def main():
     counts = {kind: sum(r["result"] == kind for r in results.values()) for kind in ("passed", "failed", "skipped")}
     print(f"{options.backend}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     if options.json:
+        import torch
         with open(options.json, "w") as file:
-            json.dump(results, file, indent=1)
+            json.dump({"torch": torch.__version__, "ranks": options.ranks, "tests": results}, file, indent=1)
     return 1 if counts["failed"] else 0
 
 
