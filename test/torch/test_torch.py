@@ -3,6 +3,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_detail(tmp_path):
 def test_failures(case, victim, tmp_path):
     """Each other rank raises an exception that names the victim."""
     run(case, 3, tmp_path, victim)
+
+
+def test_the_example_of_the_guide(tmp_path):
+    guide = (RANKS.parents[2] / "docs/guide/pytorch.md").read_text()
+    example = guide.split("## Ten lines", 1)[1].split("Start it", 1)[0]
+    (tmp_path / "program.py").write_text(textwrap.dedent(example))
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4", "program.py"], cwd=tmp_path,
+                          env=dict(os.environ, OMP_NUM_THREADS="1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.count("tensor([24., 24., 24., 24.])") == 4, done.stdout
 
 
 @pytest.mark.slow
