@@ -5,6 +5,7 @@ import os
 import random
 import re
 import subprocess
+import threading
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -40,8 +41,11 @@ def checked(*arguments):
     """Runs `rondo program check`. Returns its exit code, what it printed, seconds of processor time, and its most memory in KiB."""
     child = subprocess.Popen([str(program("rondo")), "program", "check", *map(str, arguments)], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True)
+    limit = threading.Timer(900, child.kill)
+    limit.start()
     out = child.stdout.read()
     _, status, used = os.wait4(child.pid, 0)
+    limit.cancel()
     child.returncode = os.waitstatus_to_exitcode(status)
     child.stdout.close()
     return child.returncode, out, used.ru_utime + used.ru_stime, used.ru_maxrss
