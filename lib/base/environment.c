@@ -171,6 +171,12 @@ static const rondo_variable_t table[] = {
     {selecting, "RONDO_COMPRESS_MIN", "256K",
      "bytes of a call below which the communicator's compression does not apply; suffixes K, M, G", SIZE, "bytes", 0,
      BYTES_MOST, ""},
+    {selecting, "RONDO_COMPRESS_TYPES", "",
+     "comma-separated types to which a communicator's compression applies; unset: all that can be compressed", LIST, "", 0, 0,
+     "float,double,float16,bfloat16"},
+    {selecting, "RONDO_COMPRESS_COLLECTIVES", "",
+     "comma-separated collectives to which a communicator's compression applies; unset: all that can be compressed", LIST, "",
+     0, 0, "allreduce,reduce,bcast,reduce_scatter_block,allgather,allgatherv,alltoall,gather,scatter"},
 };
 
 const rondo_variable_t *rondo_environment_describe(int index)

@@ -30,6 +30,8 @@ struct rondo_settings {
     int multicast;                        /* whether multicast connectors may be used */
     enum rondo_single_copy single_copy;   /* CMA: of any size; REFUSED: the same, but no source can be read */
     rondo_compression_t compression;      /* of the world */
+    uint32_t compressed_types;            /* set of rondo_datatype_t to which a communicator's compression applies */
+    uint32_t compressed_kinds;            /* set of enum rondo_kind, in the same way */
 };
 
 #endif

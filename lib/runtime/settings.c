@@ -4,6 +4,7 @@
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
+#include "lib/call/call.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,32 @@ static int choice(struct reader *reader, const char *configured, const char *nam
     return place;
 }
 
+static const char *type_name(int type)
+{
+    return rondo_type_name((rondo_datatype_t) type);
+}
+
+static const char *kind_name(int kind)
+{
+    return rondo_kind_name((enum rondo_kind) kind);
+}
+
+/* The set of those numbers below count (at most 32) whose names the variable lists; all if it is unset. */
+static uint32_t listed(struct reader *reader, const char *variable, const char *(*name)(int), int count)
+{
+    const char *list = text(reader, NULL, variable, NULL);
+    uint32_t set = 0;
+    if (list == NULL || *list == '\0')
+        return UINT32_MAX;
+    for (size_t length; *list != '\0'; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        for (int i = 0; i < count; i++)
+            if (strlen(name(i)) == length && strncmp(name(i), list, length) == 0)
+                set |= 1u << i;
+    }
+    return set;
+}
+
 /* Reads the daemon's policy. */
 static void read_policy(struct reader *reader, const rondo_config_t *config, struct rondo_startup *startup)
 {
@@ -122,6 +149,8 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     startup->slot_bytes = integer(&reader, -1, "RONDO_SLOT_BYTES", NULL);
     settings->compression.rate = (int) integer(&reader, -1, "RONDO_COMPRESS", NULL);
     settings->compression.smallest = (size_t) integer(&reader, -1, "RONDO_COMPRESS_MIN", NULL);
+    settings->compressed_types = listed(&reader, "RONDO_COMPRESS_TYPES", type_name, RONDO_DATATYPE_COUNT);
+    settings->compressed_kinds = listed(&reader, "RONDO_COMPRESS_COLLECTIVES", kind_name, RONDO_KINDS < 32 ? RONDO_KINDS : 32);
     startup->transports = text(&reader, config->transports, "RONDO_TRANSPORTS", FIELD "transports");
     startup->host_id = text(&reader, config->host_id, "RONDO_HOSTID", FIELD "host_id");
     value = text(&reader, NULL, "RONDO_ALGORITHM", NULL);

@@ -6,6 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/call/call.h"
 #include "lib/context/handles.h"
+#include "lib/context/runtime.h"
 
 #include <string.h>
 
@@ -111,6 +112,9 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
      * except where a rank does not know the sizes of its peers. */
     size_t bytes = rondo_call_bytes(comm, call);
     if (rondo_kind_has_own_counts(call->kind) || bytes < common->smallest || !fits(call, common->rate))
+        return RONDO_SUCCESS;
+    const struct rondo_settings *settings = &comm->runtime->settings;
+    if (!(settings->compressed_types >> call->type & 1) || !(settings->compressed_kinds >> call->kind & 1))
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
     call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);
