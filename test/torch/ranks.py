@@ -5,6 +5,7 @@ VICTIM: the rank that dies or stops in the cases for which test_torch.py names o
 import datetime
 import faulthandler
 import gc
+import json
 import os
 import pathlib
 import random
@@ -229,6 +230,20 @@ def split(rank, size):
     dist.barrier()
 
 
+def recorder(rank, size):
+    """PyTorch's flight recorder has the calls of the backend: which have ended, and which not."""
+    dump = torch._C._distributed_c10d._dump_fr_trace_json
+    for _ in range(3):
+        dist.all_reduce(torch.ones(7))
+    work = dist.irecv(torch.ones(5), (rank + 1) % size)
+    entries = json.loads(dump(backend="rondo"))["entries"]
+    reduced = [entry for entry in entries if "all_reduce" in entry["profiling_name"] or "allreduce" in entry["profiling_name"].lower()]
+    assert len(reduced) == 3 and all(entry["state"] == "completed" and entry["input_sizes"] == [[7]] for entry in reduced), entries
+    assert entries[-1]["state"] != "completed", entries
+    dist.send(torch.ones(5), (rank - 1) % size)
+    work.wait()
+
+
 def detail(rank, size):
     """TORCH_DISTRIBUTED_DEBUG=DETAIL: what differs among ranks is an error that says so."""
     x = torch.ones(4)
@@ -305,6 +320,15 @@ def frozen(rank, size, victim):
     failing(victim)
 
 
+def silent(rank, size, victim):
+    """Stopped while the others wait for its message."""
+    dist.barrier()
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    error = refused(lambda: dist.recv(torch.ones(5), victim), f"rank {victim}", dist.DistBackendError)
+    assert "Timed out" in error, error
+
+
 def left(rank, size, victim):
     """A rank that ends without a word."""
     if rank == victim:
@@ -371,7 +395,7 @@ def main():
     if case != "many":
         faulthandler.dump_traceback_later(200)  # where it hangs
     dist.init_process_group("rondo", init_method=f"file://{path}", rank=rank, world_size=size,
-                            timeout=datetime.timedelta(seconds=15 if case in ("late", "frozen") else 60))
+                            timeout=datetime.timedelta(seconds=15 if case in ("late", "frozen", "silent") else 60))
     globals()[case](rank, size, *victim)
     if not failure:
         dist.destroy_process_group()

@@ -9,7 +9,8 @@ import pytest
 
 if not os.environ.get("RONDO_X_TORCH"):
     pytest.skip("`make torch-test` runs these, with PyTorch", allow_module_level=True)
-pytest.importorskip("torch", reason="PyTorch is missing")
+torch = pytest.importorskip("torch", reason="PyTorch is missing")
+HAS_HOOKS = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 15)  # the flight recorder takes other backends
 
 RANKS = pathlib.Path(__file__).with_name("ranks.py")
 
@@ -35,14 +36,21 @@ def test_ranks(case, tmp_path):
     run(case, 3, tmp_path)
 
 
+@pytest.mark.skipif(not HAS_HOOKS, reason="before PyTorch 2.15 the flight recorder has no calls of other backends")
+def test_recorder(tmp_path):
+    run("recorder", 3, tmp_path)
+
+
 def test_detail(tmp_path):
     run("detail", 3, tmp_path, TORCH_DISTRIBUTED_DEBUG="DETAIL", TORCH_CPP_LOG_LEVEL="ERROR")
 
 
-@pytest.mark.parametrize("case, victim", [("dead", 0), ("dead", 2), ("frozen", 0), ("frozen", 2), ("left", 2), ("late", 2)])
+@pytest.mark.parametrize("case, victim", [("dead", 0), ("dead", 2), ("frozen", 0), ("frozen", 2), ("silent", 2), ("left", 2), ("late", 2)])
 def test_failures(case, victim, tmp_path):
-    """Each other rank raises an exception that names the victim."""
-    run(case, 3, tmp_path, victim)
+    """Each other rank raises an exception that names the victim, and writes PyTorch's flight recorder."""
+    run(case, 3, tmp_path, victim, TORCH_FR_DUMP_TEMP_FILE=str(tmp_path / "trace-"))
+    if HAS_HOOKS:
+        assert all((tmp_path / f"trace-{rank}").exists() for rank in range(3) if rank != victim), os.listdir(tmp_path)
 
 
 def test_the_example_of_the_guide(tmp_path):
@@ -56,8 +64,6 @@ def test_the_example_of_the_guide(tmp_path):
 
 @pytest.mark.slow
 def test_thousand_groups(tmp_path):
-    shared = set(os.listdir("/dev/shm"))
+    """What is left in /dev/shm, and processes, are for test/leaks.py to find."""
     for text in run("many", 2, tmp_path, seconds=1500):
         print(text)
-    left = {name for name in set(os.listdir("/dev/shm")) - shared if "rondo" in name}
-    assert not left, left

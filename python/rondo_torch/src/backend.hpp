@@ -29,6 +29,20 @@ class Backend : public c10d::Backend
     void setSequenceNumberForGroup() override
     {
     }
+#if RONDO_TORCH_HAS_HOOKS
+    bool supportsCompletionHooks() const override
+    {
+        return true;
+    }
+    void registerCompletionHook(int64_t number, c10d::CompletionHook hook) override;
+    void unregisterCompletionHook(int64_t number) override;
+    bool supportsAbortHooks() const override
+    {
+        return true;
+    }
+    void registerAbortHook(int64_t number, c10d::AbortHook hook) override;
+    void unregisterAbortHook(int64_t number) override;
+#endif
     void abort() override;
     void shutdown() override;
     bool supportsSplitting() const override

@@ -36,6 +36,33 @@ void Backend::register_keys(const std::vector<std::string> &keys)
     group_->register_keys(keys);
 }
 
+#if RONDO_TORCH_HAS_HOOKS
+void Backend::registerCompletionHook(int64_t number, c10d::CompletionHook hook)
+{
+    group_->set_completion_hook(number, [hook = std::move(hook)](uint64_t key, float duration) {
+        c10d::CompletionHookArgs arguments;
+        arguments.completionKey = key;
+        arguments.duration_ms = duration;
+        hook(arguments);
+    });
+}
+
+void Backend::unregisterCompletionHook(int64_t number)
+{
+    group_->set_completion_hook(number, nullptr);
+}
+
+void Backend::registerAbortHook(int64_t number, c10d::AbortHook hook)
+{
+    group_->set_abort_hook(number, std::move(hook));
+}
+
+void Backend::unregisterAbortHook(int64_t number)
+{
+    group_->set_abort_hook(number, nullptr);
+}
+#endif
+
 void Backend::abort()
 {
     group_->abort("abort()");

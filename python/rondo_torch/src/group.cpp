@@ -21,6 +21,9 @@ struct Registry {
     const pid_t process = getpid();
 };
 
+constexpr auto GRACE = std::chrono::seconds(2);      // from a timeout to the end of its communicator
+constexpr auto REPORT_AGE = std::chrono::seconds(5); // for so long a report serves other operations too
+
 // Never freed: threads use it until the process is gone.
 Registry &registry()
 {
@@ -168,17 +171,46 @@ void Group::unwatch(Operation *operation)
     }
 }
 
+std::string Group::report()
+{
+    if (reported_ != Clock::time_point::min() && Clock::now() - reported_ < REPORT_AGE)
+        return report_;
+    std::vector<char> text(1 << 14);
+    const rondo_result_t code = rondo_report(runtime_, text.data(), text.size());
+    report_ = code == RONDO_SUCCESS ? text.data() : rondo_last_error();
+    reported_ = Clock::now();
+    return report_;
+}
+
+Clock::time_point Group::abort_expired()
+{
+    auto next = Clock::time_point::max();
+    for (auto entry = expired_.begin(); entry != expired_.end();) {
+        if (entry->second.end > Clock::now()) {
+            next = std::min(next, entry->second.end);
+            ++entry;
+            continue;
+        }
+        const auto operation = entry->second.operation.lock();
+        if (operation && !operation->poll())
+            rondo_comm_abort(entry->first, 1);
+        entry = expired_.erase(entry);
+    }
+    return next;
+}
+
 Clock::time_point Group::look()
 {
     for (;;) {
+        const auto next_abort = abort_expired();
         std::shared_ptr<Operation> operation;
         {
             std::lock_guard<std::mutex> lock(mutex_);
             if (watched_.empty())
-                return Clock::time_point::max();
+                return next_abort;
             auto first = watched_.begin();
             if (first->first > Clock::now())
-                return first->first;
+                return std::min(first->first, next_abort);
             operation = first->second.lock();
             watched_.erase(first);
         }
@@ -190,16 +222,12 @@ Clock::time_point Group::look()
 void Group::expire(const std::shared_ptr<Operation> &operation)
 {
     std::string text = "Timed out: it is not complete after " + std::to_string(operation->timeout.count()) + " ms";
-    std::vector<char> report(1 << 14);
-    if (rondo_report(runtime_, report.data(), report.size()) == RONDO_SUCCESS)
-        text += "; " + std::string(report.data());
-    else
-        text += "; " + std::string(rondo_last_error());
-    text = describe(operation->name, RONDO_ERR_TIMEOUT, text);
+    text = describe(operation->name, RONDO_ERR_TIMEOUT, text + "; " + report());
+    run_abort_hooks();
     if (operation->received_by_messages && messages.cancel(operation, backend_error(text)))
         return;
     operation->expire(text);
-    rondo_comm_abort(operation->comm, 1);
+    expired_.insert({operation->comm, {Clock::now() + GRACE, operation}});
 }
 
 void Group::adopt(const std::shared_ptr<Operation> &operation)
@@ -261,10 +289,47 @@ void Group::post_event(std::function<void()> task)
         events_->post(std::move(task));
 }
 
+void Group::set_completion_hook(int64_t number, CompletionHook hook)
+{
+    std::lock_guard<std::mutex> lock(hooks_mutex_);
+    if (hook)
+        completion_hooks_[number] = std::move(hook);
+    else
+        completion_hooks_.erase(number);
+}
+
+void Group::set_abort_hook(int64_t number, std::function<void()> hook)
+{
+    std::lock_guard<std::mutex> lock(hooks_mutex_);
+    if (hook)
+        abort_hooks_[number] = std::move(hook);
+    else
+        abort_hooks_.erase(number);
+}
+
+void Group::run_completion_hooks(uint64_t key, float duration)
+{
+    std::lock_guard<std::mutex> lock(hooks_mutex_);
+    for (auto &hook : completion_hooks_)
+        hook.second(key, duration);
+}
+
+void Group::run_abort_hooks()
+{
+    std::map<int64_t, std::function<void()>> hooks;
+    {
+        std::lock_guard<std::mutex> lock(hooks_mutex_);
+        hooks = abort_hooks_;
+    }
+    for (auto &hook : hooks)
+        hook.second();
+}
+
 void Group::abort(const std::string &)
 {
     if (runtime_ == nullptr || aborted_.exchange(true))
         return;
+    run_abort_hooks();
     for (auto comm : communicators())
         rondo_comm_abort(comm, 2);
 }

@@ -45,6 +45,14 @@ class Group : public std::enable_shared_from_this<Group>
                        std::exception_ptr error);
     void post_event(std::function<void()> task);
 
+    // PyTorch's hooks by their numbers; an empty function removes one. Completion hooks are called with the key and the
+    // milliseconds of each operation that ends without an error, abort hooks when a communicator has failed or is about to.
+    using CompletionHook = std::function<void(uint64_t key, float duration)>;
+    void set_completion_hook(int64_t number, CompletionHook hook);
+    void set_abort_hook(int64_t number, std::function<void()> hook);
+    void run_completion_hooks(uint64_t key, float duration);
+    void run_abort_hooks();
+
     const int rank, size;
     const std::string name;
     const std::vector<int64_t> global_ranks;
@@ -61,6 +69,9 @@ class Group : public std::enable_shared_from_this<Group>
     void end();               // close()'s thread
     Clock::time_point look(); // the watchdog
     void expire(const std::shared_ptr<Operation> &operation);
+    std::string report(); // what all ranks are doing; on the watchdog's thread
+    // Ends the communicators whose time has come, and returns when the next one's comes.
+    Clock::time_point abort_expired();
     // A blocking call on the world within the group's timeout; throws its error.
     void blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call);
     std::vector<rondo_comm_t> communicators();
@@ -71,6 +82,18 @@ class Group : public std::enable_shared_from_this<Group>
     std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
     std::list<std::shared_ptr<Operation>> adopted_;
     std::map<std::string, rondo_comm_t> keys_;
+    // The watchdog's own: communicators of operations that have timed out, and when they are to end. They end somewhat later,
+    // so that the other ranks' watchdogs find out too which ranks are missing.
+    struct Expired {
+        Clock::time_point end;
+        std::weak_ptr<Operation> operation;
+    };
+    std::map<rondo_comm_t, Expired> expired_;
+    std::string report_;
+    Clock::time_point reported_ = Clock::time_point::min();
+    std::mutex hooks_mutex_;
+    std::map<int64_t, CompletionHook> completion_hooks_;
+    std::map<int64_t, std::function<void()>> abort_hooks_;
     std::unique_ptr<Worker> events_, futures_;
     std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
 };

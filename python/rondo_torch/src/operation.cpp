@@ -20,9 +20,11 @@ std::exception_ptr backend_error(const std::string &message)
     return nullptr; // not reached
 }
 
+static std::atomic<uint64_t> last_key{0};
+
 Operation::Operation(std::shared_ptr<Group> group, const char *name, Milliseconds timeout)
     : group(std::move(group)), name(name), timeout(timeout),
-      deadline(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max())
+      deadline(timeout.count() > 0 ? started + timeout : Clock::time_point::max()), key(++last_key)
 {
 }
 
@@ -44,6 +46,9 @@ void Operation::complete_requests()
         if (!expired_.empty() && first_failure_ == RONDO_ERR_ABORTED)
             text = expired_;
     }
+    rondo_result_t failure = RONDO_SUCCESS;
+    if (rondo_comm_status(comm, &failure, nullptr) != RONDO_SUCCESS || failure != RONDO_SUCCESS)
+        group->run_abort_hooks();
     conclude(backend_error(text));
 }
 
@@ -148,6 +153,7 @@ void Operation::conclude(std::exception_ptr failure)
         }
     }
     group->unwatch(this);
+    ended = Clock::now();
     error = failure;
     finish = nullptr;
     buffers.clear();
@@ -162,6 +168,8 @@ void Operation::conclude(std::exception_ptr failure)
     }
     if (record)
         record();
+    if (!failure)
+        group->run_completion_hooks(key, duration());
 }
 
 namespace
@@ -280,6 +288,19 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
 {
     return operation_->future();
 }
+
+float Work::getDuration() const
+{
+    TORCH_CHECK(operation_->done, "rondo: ", operation_->name, " is not complete, and has no duration");
+    return operation_->duration();
+}
+
+#if RONDO_TORCH_HAS_HOOKS
+uint64_t Work::getCompletionKey() const
+{
+    return operation_->key;
+}
+#endif
 
 uint64_t Work::getSequencenumber() const
 {

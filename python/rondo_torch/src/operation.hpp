@@ -6,6 +6,7 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
+#include <torch/version.h>
 
 #include <atomic>
 #include <chrono>
@@ -15,6 +16,9 @@
 #include <mutex>
 #include <string>
 #include <vector>
+
+// Hooks that a backend calls at completions and failures, such as the flight recorder's: PyTorch 2.15 and later.
+#define RONDO_TORCH_HAS_HOOKS (TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 15)
 
 namespace rondo_torch
 {
@@ -33,8 +37,10 @@ struct Operation : std::enable_shared_from_this<Operation> {
     std::shared_ptr<Group> group;
     std::string name;     // of the c10d call, for messages
     Milliseconds timeout; // from the call on; 0: none
-    Clock::time_point deadline;
+    const Clock::time_point started = Clock::now();
+    Clock::time_point deadline, ended; // ended: written before done
     uint64_t sequence = 0;
+    const uint64_t key;                  // of no other operation of the process
     rondo_comm_t comm = nullptr;         // of the group, that its requests are on
     std::vector<at::Tensor> buffers;     // what the requests read and write, alive until the operation is done
     std::vector<at::Tensor> outputs;     // result() and the future's value
@@ -63,6 +69,10 @@ struct Operation : std::enable_shared_from_this<Operation> {
     void block(const std::function<rondo_result_t(rondo_request_t *)> &call);
     // Ends it with this error, or without one. At most one call has an effect.
     void conclude(std::exception_ptr failure);
+    float duration() const // milliseconds; it is done
+    {
+        return std::chrono::duration<float, std::milli>(ended - started).count();
+    }
     // The error of a call that returned this code, with the text of rondo_last_error() and the ranks' numbers.
     std::exception_ptr failure_of(rondo_result_t code);
     // The watchdog's word that the operation is beyond its timeout: the text of the error that it then ends with.
@@ -99,6 +109,10 @@ class Work : public c10d::Work
     void abort() override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
     uint64_t getSequencenumber() const override;
+    float getDuration() const override; // milliseconds from the call to the completion
+#if RONDO_TORCH_HAS_HOOKS
+    uint64_t getCompletionKey() const override;
+#endif
 
   private:
     std::shared_ptr<Operation> operation_;
