@@ -826,8 +826,8 @@ RONDO_API rondo_result_t rondo_comm_agree(rondo_comm_t comm, int *flag);
 RONDO_API rondo_result_t rondo_comm_get_failed(rondo_comm_t comm, int *ranks, int *count);
 
 /**
- * Acknowledges that ranks have failed: rondo_comm_agree() does not return RONDO_ERR_PEER because of them any more, once all ranks
- * have acknowledged them.
+ * Acknowledges that ranks have failed: rondo_comm_agree() does not return RONDO_ERR_PEER because of them any more, once all
+ * ranks have acknowledged them.
  *
  * @param comm    communicator
  * @param ranks   count ranks of those that rondo_comm_get_failed() has told; may be NULL if count is 0

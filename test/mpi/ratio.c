@@ -42,7 +42,8 @@ static __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *
 #define UNDERNEATH(X)                                                                                                          \
     X(Barrier)                                                                                                                 \
     X(Bcast)                                                                                                                   \
-    X(Reduce) X(Allreduce) X(Reduce_scatter_block) X(Reduce_scatter) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather)  \
+    X(Reduce)                                                                                                                  \
+    X(Allreduce) X(Reduce_scatter_block) X(Reduce_scatter) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather)            \
         X(Allgatherv) X(Alltoall) X(Alltoallv)
 #define DECLARE(name) static __typeof__(&MPI_##name) mpi_##name;
 UNDERNEATH(DECLARE)
