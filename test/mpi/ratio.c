@@ -39,12 +39,11 @@ static __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *
 /* ---- the MPI underneath ---- */
 
 /* Of its functions, by the library that has them: a name alone would give the drop-in's. */
-#define UNDERNEATH(X)                                                                                                          \
-    X(Barrier)                                                                                                                 \
-    X(Bcast)                                                                                                                   \
-    X(Reduce)                                                                                                                  \
-    X(Allreduce) X(Reduce_scatter_block) X(Reduce_scatter) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather)            \
-        X(Allgatherv) X(Alltoall) X(Alltoallv)
+/* clang-format off */
+#define UNDERNEATH(X) \
+    X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Reduce_scatter_block) X(Reduce_scatter) X(Gather) X(Gatherv) X(Scatter) \
+    X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)
+/* clang-format on */
 #define DECLARE(name) static __typeof__(&MPI_##name) mpi_##name;
 UNDERNEATH(DECLARE)
 
