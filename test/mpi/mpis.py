@@ -4,6 +4,7 @@
 """
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import harness
@@ -32,6 +33,14 @@ class Mpi:
         return harness.run(self.mpirun, *self.options, "-n", ranks, *words, seconds=seconds, expect=expect, **ROOT_ALLOWED)
 
 
+def with_headers(compiler):
+    """The wrapper, if there is one and it finds mpi.h: Debian's package of MPICH alone has none."""
+    if compiler is None:
+        return None
+    done = subprocess.run([compiler, "-E", "-x", "c", "-include", "mpi.h", "/dev/null"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return compiler if done.returncode == 0 else None
+
+
 def found():
     """Those whose drop-in has been built."""
     mpis = []
@@ -42,8 +51,8 @@ def found():
             mpis.append(mpi)
 
     for name, abi, options in (("openmpi", "openmpi", ("--oversubscribe",)), ("mpich", "mpich", ())):
-        add(f"{name} of the system", abi, shutil.which(f"mpirun.{name}"), options,
-            compilers=(shutil.which(f"mpicc.{name}"), shutil.which(f"mpif90.{name}")))
+        c = with_headers(shutil.which(f"mpicc.{name}"))
+        add(f"{name} of the system", abi, shutil.which(f"mpirun.{name}"), options, compilers=(c, c and shutil.which(f"mpif90.{name}")))
         folder = WHEELS / name
         add(f"{name} of PyPI", abi, str(folder / "bin/mpirun"), options, python=folder / "bin/python",
             compilers=(folder / "bin/mpicc", None))
