@@ -210,7 +210,9 @@ int rondo_cuda_is_captured(struct rondo_device *device, void *stream)
     struct rondo_cuda_caller caller = rondo_cuda_begin(own);
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t) stream, &status);
 #if CUDART_VERSION >= 12080
-    if (error == cudaSuccess && cudaStreamGetDevice((cudaStream_t) stream, &gpu) != cudaSuccess)
+    /* To ask a stream that is captured would invalidate the capture. */
+    if (error == cudaSuccess && status == cudaStreamCaptureStatusNone &&
+        cudaStreamGetDevice((cudaStream_t) stream, &gpu) != cudaSuccess)
         gpu = own; /* a driver older than that */
 #endif
     rondo_cuda_end(caller, own);

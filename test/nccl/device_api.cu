@@ -345,6 +345,8 @@ static void aborted(struct me *me)
 
 static void refused(struct me *me)
 {
+    if (me->rank != 0) /* the latest error is of all threads */
+        return;
     const ncclDevCommRequirements plain = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
     ncclDevCommRequirements reqs = plain;
     ncclDevResourceRequirements one = {};
