@@ -304,4 +304,4 @@ include make/results.mk
 include make/rivals.mk
 include python/python.mk
 
--include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/obj/examples/*/*.d $(BUILD)/fuzz/*/*/*.d)
+-include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/test/*/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/obj/examples/*/*.d $(BUILD)/fuzz/*/*/*.d)
