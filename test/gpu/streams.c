@@ -360,7 +360,7 @@ static void buffers(struct rank *me)
         CUDA(cudaStreamCreateWithFlags(&foreign, cudaStreamNonBlocking));
         CUDA(cudaSetDevice(gpu));
         EXPECT(RONDO_ERR_ARGUMENT, "not a stream of this runtime's GPU",
-               rondo_allreduce_on_stream(recv, recv, 1, RONDO_DOUBLE, RONDO_SUM, me->world, foreign));
+               rondo_allreduce_on_stream(RONDO_IN_PLACE, recv, 1, RONDO_DOUBLE, RONDO_SUM, me->world, foreign));
         EXPECT(RONDO_ERR_ARGUMENT, "not a stream of this runtime's GPU", rondo_barrier_on_stream(me->world, foreign));
         CUDA(cudaStreamDestroy(foreign));
 #endif
