@@ -328,7 +328,7 @@ static void apply_conditions(rondo_program_t program, const char *name)
 
 /* ---- judging ---- */
 
-static void play(rondo_program_t program, const struct rondo_plan_set *set)
+static void play(const struct rondo_program_builder *program, const struct rondo_plan_set *set)
 {
     struct rondo_verify_limits limits = {PLAYED_SLOTS, RONDO_COMPILE_BLOCKS, 0};
     for (int shared = 0; shared < 2; shared++) {
@@ -352,18 +352,20 @@ static int judge(const char *text, const char *name, int blocks)
     rondo_program_limits_t limits = {PLAYED_SLOTS, blocks, 0};
     struct rondo_plan_set *set = NULL;
     rondo_program_t program = NULL;
+    struct rondo_program_builder *builder = NULL;
     int accepted = 0;
-    if (rondo_program_read_xml(text, strlen(text), &program) == RONDO_SUCCESS) {
-        if (program->conditions.kind == RONDO_KIND_CUSTOM)
+    if (rondo_program_read_xml(text, strlen(text), &program) == RONDO_SUCCESS &&
+        rondo_program_builder_of(program, "judge", &builder) == RONDO_SUCCESS) {
+        if (builder->conditions.kind == RONDO_KIND_CUSTOM)
             apply_conditions(program, name);
         accepted = rondo_program_check(program, &limits) == RONDO_SUCCESS;
     }
     if (!accepted && rondo_last_error()[0] == '\0')
         wrong("refused without a reason");
-    if (accepted && program->conditions.ranks <= 256) {
-        if (rondo_program_compile(program, &options, -1, &set) != RONDO_SUCCESS)
+    if (accepted && builder->conditions.ranks <= 256) {
+        if (rondo_program_compile(builder, &options, -1, &set) != RONDO_SUCCESS)
             wrong("accepted, but it does not compile");
-        play(program, set);
+        play(builder, set);
     }
     rondo_plan_set_free(set);
     rondo_program_destroy(program);

@@ -57,9 +57,13 @@ def typed_by_hand(text):
             and sum(re.fullmatch(r"\**[\d.,]+( \w+)?( \([^)]*\))?\**", cell.strip()) is not None for cell in line.split("|")) > 1]
 
 
+WRITTEN_WHOLE = {"docs/guide/program-examples.md"}  # by `make docs`; test_program.py compares it
+
+
 def test_no_table_of_figures_is_typed_by_hand():
     assert typed_by_hand("| 8 B | 1.02 |\n\n| `a` | 5 |\n<!-- generated: x -->\n| 8 B | 1 |\n<!-- end -->\n| 1 (2) | **1.5** |\n") == [1, 7]
-    found = [f"{page.relative_to(ROOT)}:{line}" for page in documents(ROOT) for line in typed_by_hand(page.read_text())]
+    found = [f"{page.relative_to(ROOT)}:{line}" for page in documents(ROOT) if page.relative_to(ROOT).as_posix() not in WRITTEN_WHOLE
+             for line in typed_by_hand(page.read_text())]
     assert not found, found
 
 
