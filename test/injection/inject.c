@@ -35,19 +35,30 @@ int inject_way(int function, int way)
     return way < INJECT_WAYS ? functions[function].ways[way] : 0;
 }
 
-/* An error of CUDA is named as its row has it. CUDA itself must not be asked: it would begin in the driver, and a process that
- * is forked after that cannot use it. */
-const char *inject_way_name(int function, int way)
+#if RONDO_WITH_CUDA
+/* An error of CUDA's, as the row has it. CUDA itself must not be asked: it would begin in the driver, and a process that is
+ * forked after that cannot use it. */
+static const char *cuda_way_name(int function, int way)
 {
     static _Thread_local char text[64];
+    const char *at = functions[function].way_names;
+    for (int i = 0; i + 1 < INJECT_WAYS && functions[function].ways[i] != way && strchr(at, ',') != NULL; i++)
+        at = strchr(at, ',') + 1;
+    at += strspn(at, " ");
+    snprintf(text, sizeof(text), "%.*s", (int) strcspn(at, ","), at);
+    return text;
+}
+#endif
+
+const char *inject_way_name(int function, int way)
+{
     const char *name = way == INJECT_SHORT ? "short" : way == INJECT_END ? "end" : strerrorname_np(way);
-    if (inject_is_cuda(function)) {
-        const char *at = functions[function].way_names;
-        for (int i = 0; i + 1 < INJECT_WAYS && functions[function].ways[i] != way && strchr(at, ',') != NULL; i++)
-            at = strchr(at, ',') + 1;
-        snprintf(text, sizeof(text), "%.*s", (int) strcspn(at + (*at == ' '), ","), at + (*at == ' '));
-        name = text;
-    }
+#if RONDO_WITH_CUDA
+    if (inject_is_cuda(function))
+        name = cuda_way_name(function, way);
+#else
+    (void) function;
+#endif
     return name != NULL ? name : "?";
 }
 
