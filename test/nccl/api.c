@@ -105,18 +105,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    const char *only = NULL;
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--ranks") == 0)
-            ranks = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--scenario") == 0)
-            only = argv[i + 1];
-        else
-            argc = 2;
-    if (argc % 2 == 0 || ranks < 1) {
-        fprintf(stderr, "options: --ranks N --scenario NAME\n");
-        return 2;
-    }
+    const char *only = parse_scenario(argc, argv, &ranks);
     watch();
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
         if ((only != NULL && strcmp(only, scenarios[i].name) != 0) || ranks < scenarios[i].least)

@@ -451,18 +451,7 @@ static void thread_main(int rank, void *argument)
 
 int main(int argc, char **argv)
 {
-    const char *only = NULL;
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (strcmp(argv[i], "--ranks") == 0)
-            ranks = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--scenario") == 0)
-            only = argv[i + 1];
-        else
-            argc = 2;
-    if (argc % 2 == 0 || ranks < 1) {
-        fprintf(stderr, "options: --ranks N --scenario NAME\n");
-        return 2;
-    }
+    const char *only = parse_scenario(argc, argv, &ranks);
     /* Loading a kernel, or a stream's sharing of a connection, would wait for a kernel that waits for this rank. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

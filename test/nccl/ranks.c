@@ -261,6 +261,23 @@ static void time_is_up(int signal)
     alarm(REPORT_SECONDS);
 }
 
+const char *parse_scenario(int argc, char **argv, int *ranks)
+{
+    const char *only = NULL;
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--ranks") == 0)
+            *ranks = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--scenario") == 0)
+            only = argv[i + 1];
+        else
+            argc = 2;
+    if (argc % 2 == 0 || *ranks < 1) {
+        fprintf(stderr, "options: --ranks N --scenario NAME\n");
+        exit(2);
+    }
+    return only;
+}
+
 void watch(void)
 {
     const char *seconds = getenv("RANKS_WATCHDOG");

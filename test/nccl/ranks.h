@@ -43,6 +43,10 @@ int process_count(void);
 /* Passes process 0's id to the other processes through a file of that name. */
 void share_id(ncclUniqueId *id, const char *file);
 
+/* Reads --ranks N, which must be at least 1, into *ranks, and returns the NAME of --scenario NAME; NULL: all of them. Any other
+ * word ends the process with status 2. */
+const char *parse_scenario(int argc, char **argv, int *ranks);
+
 /* Ends the process with status 124 after RANKS_WATCHDOG seconds (60). */
 void watch(void);
 
