@@ -10,7 +10,7 @@
 #define RONDO_RARE     static __device__ __noinline__
 #else
 #define RONDO_FUNCTION static inline
-#define RONDO_RARE     static inline
+#define RONDO_RARE     static __attribute__((noinline, unused))
 #endif
 
 #endif

@@ -142,6 +142,7 @@ struct rondo_operation {
     uint8_t zero_copy;     /* enum rondo_zero_copy */
     uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
     uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
+    uint8_t plain_slots;   /* host devices of one host: slots hold the bytes, all of them, and nothing else */
     uint32_t average;      /* divisor of the FINISH step; 0: none */
     uint8_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     uint8_t direct_writes; /* enum rondo_writes_directly */

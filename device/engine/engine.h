@@ -14,9 +14,9 @@
 #include "device/engine/direct_write.h"
 #include "device/engine/publish.h"
 #include "device/engine/run.h"
+#include "device/engine/short_moves.h"
 #include "device/engine/single_copy.h"
 #include "device/engine/slices.h"
-#include "device/engine/tiny_moves.h"
 #include "device/engine/use.h"
 #include "device/engine/waits.h"
 #include "device/engine/workers.h"
@@ -150,7 +150,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }
-        if (!rondo_move_tiny(run, instruction, measured, stretch) &&
+        if (!rondo_move_short(run, instruction, measured, stretch, bytes) &&
             (!rondo_take_references(run, instruction, measured, stretch) || !rondo_move(run, instruction, measured, stretch)))
             return 0;
         run->slice++;

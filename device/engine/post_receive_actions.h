@@ -33,8 +33,8 @@ RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct ron
 
 /* Posts receive actions for the instruction's slices of the current tile from one on; the first arrives in the slot at the
  * position. Returns the position after the last one; 0 if the instruction can have none. */
-RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, const struct rondo_instruction *instruction,
-                                                   uint64_t slice, uint64_t position)
+RONDO_RARE uint64_t rondo_post_receive_actions(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                               uint64_t slice, uint64_t position)
 {
     const struct rondo_operation *operation = run->operation;
     const struct rondo_end *end = rondo_receive_action_end(run, instruction);

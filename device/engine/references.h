@@ -92,8 +92,8 @@ RONDO_FUNCTION int rondo_references_next(const struct rondo_operation *operation
 }
 
 /* References the bytes of the slice operation's slots where it may, and drops the remotes that need no copy. */
-RONDO_FUNCTION void rondo_reference_sources(const struct rondo_run *run, const struct rondo_single_copy_peer *peers,
-                                            const struct rondo_use *use, struct rondo_slice_op *slice_op)
+RONDO_RARE void rondo_reference_sources(const struct rondo_run *run, const struct rondo_single_copy_peer *peers,
+                                        const struct rondo_use *use, struct rondo_slice_op *slice_op)
 {
     const struct rondo_operation *operation = run->operation;
     const uint64_t bytes = slice_op->count * slice_op->element_bytes;
@@ -121,14 +121,12 @@ RONDO_FUNCTION void rondo_reference_sources(const struct rondo_run *run, const s
 /* What is done with an end through which the part may have sent references. Returns 1 to stop there. */
 typedef int rondo_reference_visit_t(struct rondo_end *end);
 
-/* Visits the part's ends through which it may have sent references. Returns the one at which visit has stopped; NULL: none. */
-RONDO_FUNCTION const struct rondo_end *rondo_visit_references(const struct rondo_operation *operation,
+/* The same as rondo_visit_references, of an operation that may use single copies. */
+RONDO_RARE const struct rondo_end *rondo_visit_all_references(const struct rondo_operation *operation,
                                                               const struct rondo_part *part,
                                                               const struct rondo_single_copy_peer *peers,
                                                               rondo_reference_visit_t *visit)
 {
-    if (!operation->single_copy)
-        return NULL;
     for (uint32_t i = 0; i < part->instruction_count; i++) {
         const struct rondo_instruction *instruction = part->instructions + i;
         for (uint32_t k = 0; rondo_may_reference(operation, instruction) && k < instruction->send_count; k++) {
@@ -138,6 +136,15 @@ RONDO_FUNCTION const struct rondo_end *rondo_visit_references(const struct rondo
         }
     }
     return NULL;
+}
+
+/* Visits the part's ends through which it may have sent references. Returns the one at which visit has stopped; NULL: none. */
+RONDO_FUNCTION const struct rondo_end *rondo_visit_references(const struct rondo_operation *operation,
+                                                              const struct rondo_part *part,
+                                                              const struct rondo_single_copy_peer *peers,
+                                                              rondo_reference_visit_t *visit)
+{
+    return operation->single_copy ? rondo_visit_all_references(operation, part, peers, visit) : NULL;
 }
 
 /* Whether the receiver has not read all that the end's slots reference. */

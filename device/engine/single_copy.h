@@ -60,12 +60,10 @@ RONDO_FUNCTION int rondo_take_reference(struct rondo_run *run, const struct rond
     return 1;
 }
 
-/* Takes what the instruction's slots reference; the slots of the slice have arrived. Returns 0 if stuck. */
-RONDO_FUNCTION int rondo_take_references(struct rondo_run *run, const struct rondo_instruction *instruction,
-                                         struct rondo_extent measured, struct rondo_stretch stretch)
+/* The same as rondo_take_references, of an instruction that receives through slots. */
+RONDO_RARE int rondo_take_received_references(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                              struct rondo_extent measured, struct rondo_stretch stretch)
 {
-    if (!run->operation->single_copy || !(instruction->actions & RONDO_RECEIVE) || (instruction->flags & RONDO_DIRECT_IN))
-        return 1;
     const int alone = (instruction->actions & (RONDO_COPY | RONDO_REDUCE)) == RONDO_COPY && instruction->receive_count == 1 &&
                       instruction->count == 1 && !(instruction->flags & RONDO_FINISH);
     for (uint32_t i = 0; i < instruction->receive_count; i++) {
@@ -77,6 +75,14 @@ RONDO_FUNCTION int rondo_take_references(struct rondo_run *run, const struct ron
             return 0;
     }
     return 1;
+}
+
+/* Takes what the instruction's slots reference; the slots of the slice have arrived. Returns 0 if stuck. */
+RONDO_FUNCTION int rondo_take_references(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                         struct rondo_extent measured, struct rondo_stretch stretch)
+{
+    return !run->operation->single_copy || !(instruction->actions & RONDO_RECEIVE) || (instruction->flags & RONDO_DIRECT_IN) ||
+           rondo_take_received_references(run, instruction, measured, stretch);
 }
 
 /* Waits, within the budget, until the receivers have read all that the run's slots reference. The operation may not complete

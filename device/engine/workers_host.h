@@ -62,8 +62,8 @@ RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers
 
 /* Decides whether to time the slice operation, of which the addresses are known. After single copies the first one through
  * slots is: it may be a trial. */
-RONDO_FUNCTION void rondo_workers_time(struct rondo_workers *workers, const struct rondo_run *run, const struct rondo_use *use,
-                                       int in_place)
+RONDO_RARE void rondo_workers_time(struct rondo_workers *workers, const struct rondo_run *run, const struct rondo_use *use,
+                                   int in_place)
 {
     const struct rondo_slice_op *slice_op = &workers->slice_op;
     if (slice_op->count * slice_op->element_bytes < RONDO_SINGLE_COPY_BYTES)
@@ -81,7 +81,7 @@ RONDO_FUNCTION void rondo_workers_time(struct rondo_workers *workers, const stru
 }
 
 /* Notes a time. Each copy of the slice operation has its share. */
-RONDO_FUNCTION void rondo_workers_note(const struct rondo_workers *workers, uint64_t ns)
+RONDO_RARE void rondo_workers_note(const struct rondo_workers *workers, uint64_t ns)
 {
     const uint64_t bytes = workers->slice_op.count * workers->slice_op.element_bytes;
     const struct rondo_end *in = workers->timed[RONDO_INCOMING], *out = workers->timed[RONDO_OUTGOING];
@@ -239,6 +239,13 @@ RONDO_FUNCTION void rondo_workers_repeat_ends(struct rondo_workers *workers, uin
     (void) count;
 }
 
+/* Whether so many bytes are stored past the caches to the slots of this end; of several ends, to be asked of the first. */
+RONDO_FUNCTION int rondo_workers_store_past(struct rondo_workers *workers, const struct rondo_end *end, size_t bytes)
+{
+    return rondo_store_policy_is_past(&workers->store_policies[(uint32_t) end->peer % RONDO_STORE_POLICIES], bytes,
+                                      rondo_clock_ns);
+}
+
 RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const struct rondo_run *run,
                                             const struct rondo_use *use)
 {
@@ -259,11 +266,9 @@ RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const
         workers->in_place = 0;
     }
     workers->past = 0;
-    if (workers->slice_op.remotes > 0 && !use->direct_out && workers->slice_op.rate == 0) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first decides */
-        workers->past = rondo_store_policy_is_past(&workers->store_policies[(uint32_t) end->peer % RONDO_STORE_POLICIES],
-                                                   workers->slice_op.count * workers->slice_op.element_bytes, rondo_clock_ns);
-    }
+    if (workers->slice_op.remotes > 0 && !use->direct_out && workers->slice_op.rate == 0)
+        workers->past = rondo_workers_store_past(workers, rondo_end_of(run, use->send_first),
+                                                 workers->slice_op.count * workers->slice_op.element_bytes);
     if (use->sent > 0)
         rondo_send_zero_copy(run, use, &workers->slice_op);
     rondo_take_receive_action(run, use, &workers->slice_op);

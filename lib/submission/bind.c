@@ -332,6 +332,14 @@ static unsigned single_copy_use(const struct rondo_comm *comm, const struct rond
            RONDO_SINGLE_COPY_RULE * (unsigned) cost_rule(comm, call->kind);
 }
 
+/* Whether the operation's slots hold the bytes themselves (device/engine/short_moves.h). */
+static uint8_t has_plain_slots(const struct rondo_comm *comm, const struct rondo_choice *choice)
+{
+    const unsigned plain = 1u << RONDO_PROTOCOL_SIMPLE | 1u << RONDO_PROTOCOL_SMALL | 1u << RONDO_PROTOCOL_TINY |
+                           1u << RONDO_PROTOCOL_MULTICAST | 1u << RONDO_PROTOCOL_MULTICAST_TINY;
+    return comm->hosts_only && !comm->networked && !choice->single_copy && (plain >> choice->protocol & 1);
+}
+
 /* Whether the collective leaves its input as it is even if that is the output, too. */
 static int spares_input(enum rondo_kind kind)
 {
@@ -443,6 +451,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                           request->runtime->settings.timeout <= 0;
     operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);
     operation->single_copy = (uint8_t) (choice->single_copy ? single_copy_use(comm, call, binding->plan->program) : 0);
+    operation->plain_slots = has_plain_slots(comm, choice);
     operation->readers = (uint8_t) (comm->size <= UINT8_MAX ? comm->size - 1 : UINT8_MAX);
     place_buffers(request);
     struct extents extents = {0};
