@@ -42,3 +42,10 @@ def test_zero_count(ranks, check):
     """Calls that move nothing need no request of a lane. Without RONDO_CHECK no rank waits for another; with it they are compared. Either
     way, all other calls match."""
     run(program("zero_count"), "--ranks", ranks, "--seed", ranks, RONDO_CHECK=check)
+
+
+@pytest.mark.parametrize("kind", ["bcast", "allreduce", "alltoall"])
+def test_buffers_that_threads_reach_by_address(kind):
+    """A call of ranks of one process whose peers read its buffers where they lie is bound once."""
+    said = run(program("rondo"), "bench", kind, "--ranks", 2, "-b", "64K", "-e", "64K", "-n", 50, "--check", "--device", "host", RONDO_LOG="debug")
+    assert said.count(": algorithm direct") == 2
