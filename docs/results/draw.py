@@ -80,7 +80,7 @@ def check_charts(check):
 
 
 def main():
-    reader = argparse.ArgumentParser(usage=__doc__)
+    reader = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     reader.add_argument("part", nargs="?", choices=("tables", "charts"))
     reader.add_argument("--check", action="store_true")
     reader.add_argument("--root", type=pathlib.Path, default=HERE.parents[1])

@@ -246,7 +246,7 @@ def digest(path):
 
 
 def main():
-    reader = argparse.ArgumentParser(usage=__doc__)
+    reader = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     reader.add_argument("--before", type=pathlib.Path, required=True)
     reader.add_argument("--after", type=pathlib.Path, required=True)
     reader.add_argument("--device", choices=("host", "cuda"), default="host")

@@ -94,7 +94,7 @@ def judge(cells, cores):
 
 def main():
     cores = len(os.sched_getaffinity(0))
-    reader = argparse.ArgumentParser(usage=__doc__)
+    reader = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     reader.add_argument("rondo")
     reader.add_argument("--peers", required=True)
     reader.add_argument("--ranks", default=",".join(str(n) for n in (2, 4, 8, 16) if n <= cores or n == 2 * cores == 4))

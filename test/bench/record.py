@@ -15,7 +15,7 @@ import tempfile
 import provenance
 
 def main():
-    reader = argparse.ArgumentParser(usage=__doc__)
+    reader = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     reader.add_argument("file", type=pathlib.Path)
     reader.add_argument("--title")
     reader.add_argument("--runs", type=int, default=3)

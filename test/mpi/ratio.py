@@ -97,7 +97,7 @@ def judge(cells):
 
 def main():
     cores = len(os.sched_getaffinity(0))
-    reader = argparse.ArgumentParser(usage=__doc__)
+    reader = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     reader.add_argument("--mpis", default="")
     reader.add_argument("--ranks", default=",".join(str(n) for n in (2, 4, 8, 16) if n <= cores))
     reader.add_argument("--only", default="all")
