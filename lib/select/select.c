@@ -100,7 +100,7 @@ static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 
 /* Whether one rank's writing for all others to read is chosen for messages of so many bytes. With two ranks it is the same as a
  * message. A broadcast's cost hardly grows with the ranks; where all write, each reads from all, as in one-shot, but writes
- * once. */
+ * once. Where ranks share cores, all wait for all with every slot, so that one slot each is the most that pays. */
 #define MULTICAST_BCAST_BYTES_MAX   (16 * KIB)
 /* A scatter's receivers read one part of the slot each. It pays where several parts share a cache line. */
 #define MULTICAST_SCATTER_BYTES_MAX RONDO_TINY_BYTES_MAX
@@ -113,7 +113,8 @@ static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_
         return bytes <= MULTICAST_BCAST_BYTES_MAX;
     if (kind == RONDO_KIND_SCATTER) /* a slot has a part for each rank */
         return bytes <= MULTICAST_SCATTER_BYTES_MAX && bytes <= comm->runtime->settings.slot_bytes;
-    return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX;
+    return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX &&
+           (!comm->runtime->oversubscribed || bytes <= RONDO_MULTICAST_BYTES_MAX);
 }
 
 /* The largest reduce whose root takes from every rank itself. Where each rank has a core of one host, a ring's ranks all work
