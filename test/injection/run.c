@@ -157,10 +157,11 @@ static int free_port(void)
 
 double usual = 0.1;
 
-/* How much longer than on an idle machine a run takes at present: runs that end by themselves take some 30 ms there. */
-static double slowness(void)
+/* How much longer than on an idle machine a run takes at present: runs that end by themselves take some 30 ms there, and on a
+ * GPU a second or two. */
+static double slowness(const struct part *part)
 {
-    double factor = usual / 0.25;
+    double factor = usual / (part_on_gpu(part) ? 5 : 0.25);
     return (SANITIZED ? 3 : 1) * (factor < 1 ? 1 : factor > 4 ? 4 : factor);
 }
 
@@ -180,7 +181,7 @@ void begin_run(struct slot *slot, struct point point, int again)
     slot->log = memfd_create("log", MFD_CLOEXEC);
     slot->begun = now();
     const double seconds = part_on_gpu(part) ? options.seconds_gpu : part->hosts ? options.seconds_hosts : options.seconds_same;
-    slot->limit = seconds * slowness() * (again ? 2 : 1);
+    slot->limit = seconds * slowness(part) * (again ? 2 : 1);
     slot->processes = part_in_threads(part) ? 1 : RANKS;
     for (int rank = 0; rank < RANKS; rank++)
         slot->ended[rank] = slot->statuses[rank] = 0;
