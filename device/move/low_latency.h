@@ -25,23 +25,25 @@ RONDO_FUNCTION size_t rondo_line_bytes(size_t bytes)
     return (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_BYTES;
 }
 
-/* Stores data as LL words. bytes: a multiple of 4, here and below. Relaxed stores suffice: a reader loads data and flag at
- * once. */
+/* Stores data as LL words. bytes: a multiple of 4, here and below. A reader loads data and flag at once, so that the words need
+ * no order among themselves. Release: who has had an answer to a message may rely on all that came before the message, as the
+ * proof of a program does. */
 RONDO_FUNCTION void rondo_ll_store(uint64_t *slot, const void *data, size_t bytes, uint32_t flag)
 {
     const char *from = (const char *) data;
     for (size_t i = 0; i < bytes / 4; i++) {
         uint32_t value;
         memcpy(&value, from + 4 * i, 4);
-        rondo_store_relaxed(slot + i, (uint64_t) flag << 32 | value);
+        rondo_store_release(slot + i, (uint64_t) flag << 32 | value);
     }
 }
 
-/* Whether all words have arrived. The last one, which usually comes last, is looked at first. */
+/* Whether all words have arrived. The last one, which usually comes last, is looked at first. Acquire pairs with their release.
+ */
 RONDO_FUNCTION int rondo_ll_ready(const uint64_t *slot, size_t bytes, uint32_t flag)
 {
     for (size_t i = bytes / 4; i > 0; i--)
-        if ((uint32_t) (rondo_load_relaxed(slot + i - 1) >> 32) != flag)
+        if ((uint32_t) (rondo_load_acquire(slot + i - 1) >> 32) != flag)
             return 0;
     return 1;
 }

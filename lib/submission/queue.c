@@ -72,8 +72,9 @@ rondo_result_t rondo_queue_lane(struct rondo_comm *comm, const struct rondo_lane
     return rondo_lane_create(comm, options, renew, lane);
 }
 
-rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **result)
+rondo_result_t rondo_request_take(struct rondo_comm *comm, struct rondo_request **result)
 {
+    struct rondo_runtime *runtime = comm->runtime;
     struct rondo_queue *queue = runtime->queue;
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *request = queue->free_requests;
@@ -98,6 +99,8 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
             queue->by_slot[request->slot] = request;
         }
     }
+    if (request != NULL)
+        request->comm = comm; /* under the lock: threads that free other communicators look at it */
     pthread_mutex_unlock(&queue->lock);
     *result = request;
     return status;

@@ -54,9 +54,9 @@ rondo_result_t rondo_queue_create(struct rondo_runtime *runtime);
  * thread has ended, and no daemon runs. */
 void rondo_queue_destroy(struct rondo_runtime *runtime);
 
-/* Takes an inactive request with an operation slot from the pool, and allocates one only if the pool is empty. Takes the queue
- * lock. RONDO_ERR_MEMORY: *request is NULL. */
-rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
+/* Takes an inactive request with an operation slot from the pool, for a call of the communicator, and allocates one only if the
+ * pool is empty. Takes the queue lock. RONDO_ERR_MEMORY: *request is NULL. */
+rondo_result_t rondo_request_take(struct rondo_comm *comm, struct rondo_request **request);
 /* Returns an inactive request to the pool, and frees its message and its counts. Takes the queue lock. The caller has freed
  * whatever else the request owns (rondo_request_destroy). */
 void rondo_request_give_back(struct rondo_request *request);

@@ -230,11 +230,10 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     const struct rondo_call *call = making->call;
     struct rondo_request *request;
     struct rondo_choice choice;
-    rondo_result_t status = rondo_request_take(comm->runtime, &request);
+    rondo_result_t status = rondo_request_take(comm, &request);
     if (status != RONDO_SUCCESS)
         return status;
     *result = request;
-    request->comm = comm;
     request->call = *call;
     request->blocking = making->blocking;
     request->persistent = making->persistent;
@@ -454,11 +453,10 @@ static rondo_result_t make_over(struct rondo_comm *comm, const struct rondo_call
 {
     rondo_result_t status = check_failure(comm, call);
     if (status == RONDO_SUCCESS)
-        status = rondo_request_take(comm->runtime, result);
+        status = rondo_request_take(comm, result);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_request *request = *result;
-    request->comm = comm;
     request->call = (struct rondo_call){.kind = call->kind, .type = call->type, .root = call->root};
     request->empty = 1;
     /* No other thread has the handle yet; the queue lock, under which by_slot is read, is released by a later taking or

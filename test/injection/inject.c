@@ -16,8 +16,10 @@ static const struct {
 #undef INJECT_ROW
 
 static struct inject_record *records[INJECT_RANKS]; /* NULL: not armed */
-static int wanted_function, wanted_way, wanted_rank, lasting;
-static long wanted_number;
+static struct order {
+    long number;
+    int function, way, rank, lasting;
+} wanted;
 static _Thread_local int self, paused;
 
 const char *inject_function_name(int function)
@@ -91,14 +93,16 @@ void inject_arm(struct inject_record *to)
     for (int f = 0; call != NULL && f < INJECT_FUNCTION_COUNT; f++)
         if (strcmp(call, functions[f].name) == 0)
             function = f;
-    while (
-        __atomic_exchange_n(&order_lock, 1, __ATOMIC_ACQUIRE)) /* the ranks of a process read the same, each when it begins */
+    const struct order order = {.function = function,
+                                .number = number != NULL ? atol(number) : 0,
+                                .rank = rank != NULL ? atoi(rank) : 0,
+                                .way = function >= 0 ? inject_way(function, way != NULL ? atoi(way) : 0) : 0,
+                                .lasting = getenv("RONDO_X_FAIL_LASTING") != NULL};
+    while (__atomic_exchange_n(&order_lock, 1, __ATOMIC_ACQUIRE))
         ;
-    wanted_function = function;
-    wanted_number = number != NULL ? atol(number) : 0;
-    wanted_rank = rank != NULL ? atoi(rank) : 0;
-    wanted_way = function >= 0 ? inject_way(function, way != NULL ? atoi(way) : 0) : 0;
-    lasting = getenv("RONDO_X_FAIL_LASTING") != NULL;
+    /* The ranks of a process read the same, each when it begins. Only the first writes: the others may find it in use. */
+    if (memcmp(&wanted, &order, sizeof(order)) != 0)
+        wanted = order;
     __atomic_store_n(&order_lock, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&records[self], to, __ATOMIC_RELEASE);
 }
@@ -116,15 +120,15 @@ int inject_now(enum inject_function function, const void *site)
     long number = __atomic_add_fetch(&to->calls[function], 1, __ATOMIC_RELAXED);
     if (number <= INJECT_SITES)
         to->sites[function][number - 1] = (uintptr_t) site;
-    if ((int) function != wanted_function || self != wanted_rank || number < wanted_number ||
-        (number > wanted_number && !lasting))
+    if ((int) function != wanted.function || self != wanted.rank || number < wanted.number ||
+        (number > wanted.number && !wanted.lasting))
         return 0;
-    if (number == wanted_number) {
+    if (number == wanted.number) {
         to->fired_site = (uintptr_t) site;
         to->fired_depth = backtrace(to->fired_stack, INJECT_DEPTH);
     }
     __atomic_store_n(&to->fired, 1, __ATOMIC_RELEASE);
-    return wanted_way;
+    return wanted.way;
 }
 
 /* ---- what is allocated ---- */

@@ -69,6 +69,8 @@ static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_s
         result = rondo_cuda_zero(context->device_index, base, bytes);
     if (result == RONDO_SUCCESS)
         result = rondo_cuda_export(context->segments, context->device_index, base, bytes, 1, &own->exported, &own->handle);
+    if (result == RONDO_ERR_BUFFER) /* this is the library's memory, and no mistake of the caller's */
+        result = rondo_fail(RONDO_ERR_DEVICE, "memory of the p2p transport: %s", rondo_last_error());
     if (result != RONDO_SUCCESS) {
         rondo_cuda_free(context->device_index, base);
         free(own);
