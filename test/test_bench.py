@@ -3,7 +3,7 @@ import json
 import shutil
 
 import pytest
-from harness import BUILD, program, run
+from harness import BUILD, SANITIZED, program, run
 
 COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter_block", "allgather", "allgatherv", "alltoall", "alltoallv",
                "gather", "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv", "reduce_scatter", "alltoallw", "gatherv", "scatterv"]
@@ -121,6 +121,7 @@ def test_a_file_that_is_no_table(tmp_path):
     assert table.read_text() == "{}"
 
 
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers report what MPI itself leaks and races on")
 @pytest.mark.skipif(shutil.which("mpirun") is None or not (BUILD / "rondo-peer-mpi.so").exists(), reason="no MPI was found when the command was built")
 def test_beside_several_peers(tmp_path):
     """A job under each peer's launcher for each round; the ratio is that to the fastest, and every run is in the file."""
