@@ -122,8 +122,9 @@ struct rondo_device_kind {
     rondo_result_t (*copy)(struct rondo_device *device, const struct rondo_copy_step *steps, int count, void *stream);
     /* A number that no two streams share, unlike handles; 0: not known. */
     uint64_t (*stream_id)(struct rondo_device *device, void *stream);
-    /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
-    int (*is_captured)(struct rondo_device *device, void *stream);
+    /* Sets *captured to whether the stream is being captured into a graph. RONDO_ERR_ARGUMENT: it is no stream of this device.
+     * RONDO_ERR_DEVICE. */
+    rondo_result_t (*is_captured)(struct rondo_device *device, void *stream, int *captured);
 
     /* Waits until the device is idle: until the daemon that runs now has quit. */
     rondo_result_t (*synchronize)(struct rondo_device *device);

@@ -83,7 +83,7 @@ def test_killed_in_small_and_large_operations(count):
 
 @pytest.mark.parametrize("scenario", ["receive", "send", "mix", "survivors"])
 def test_killed_before_it_did_its_part(scenario):
-    with faults(3, scenario, "--absent", 1, "--count", 200000 if scenario == "send" else 1000) as job:
+    with faults(3, scenario, "--absent", 1, "--count", 3000000 if scenario == "send" else 1000) as job:
         kill_and_collect(job, 1)
 
 

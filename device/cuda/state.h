@@ -54,7 +54,7 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
                                   struct rondo_stream_list **list);
 /* In device/cuda/copies.c; likewise. */
 rondo_result_t rondo_cuda_copy(struct rondo_device *device, const struct rondo_copy_step *steps, int count, void *stream);
-int rondo_cuda_is_captured(struct rondo_device *device, void *stream);
+rondo_result_t rondo_cuda_is_captured(struct rondo_device *device, void *stream, int *captured);
 uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream);
 /* Takes the runtime's part in the GPU's block budget; rondo_block_budget_leave gives it up. Returns RONDO_ERR_MEMORY without
  * memory. */

@@ -202,7 +202,7 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
 
 /* ---- streams ---- */
 
-int rondo_cuda_is_captured(struct rondo_device *device, void *stream)
+rondo_result_t rondo_cuda_is_captured(struct rondo_device *device, void *stream, int *captured)
 {
     const int own = rondo_cuda_of(device)->index;
     int gpu = own;
@@ -216,13 +216,11 @@ int rondo_cuda_is_captured(struct rondo_device *device, void *stream)
         gpu = own; /* a driver older than that */
 #endif
     rondo_cuda_end(caller, own);
-    if (error != cudaSuccess) {
-        rondo_cuda_report(error, "looking at a stream");
-        return -1;
-    }
-    if (gpu != own)
-        return -1;
-    return status == cudaStreamCaptureStatusActive;
+    *captured = status == cudaStreamCaptureStatusActive;
+    if (error == cudaErrorInvalidResourceHandle || error == cudaErrorContextIsDestroyed || error == cudaErrorInvalidValue ||
+        gpu != own)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%p is not a stream of this runtime's GPU", stream);
+    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "looking at a stream");
 }
 
 uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream)

@@ -229,7 +229,7 @@ rondo_result_t rondo_start_on_stream(rondo_request_t handle, void *stream)
     struct rondo_request *request;
     rondo_result_t result = find_startable(handle, "rondo_start_on_stream", &request);
     if (result == RONDO_SUCCESS)
-        result = rondo_stream_check(request->runtime, "rondo_start_on_stream", stream, &request->captured);
+        result = rondo_stream_check(request->comm, "rondo_start_on_stream", stream, &request->captured);
     if (result != RONDO_SUCCESS)
         return result;
     request->stream = stream;

@@ -530,7 +530,7 @@ rondo_result_t rondo_call_on_stream(rondo_comm_t handle, const struct rondo_call
     int captured;
     rondo_result_t result = check(handle, &call, &room, RONDO_FORM_STREAM, &comm);
     if (result == RONDO_SUCCESS)
-        result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
+        result = rondo_stream_check(comm, rondo_kind_name(call->kind), stream, &captured);
     if (result == RONDO_SUCCESS)
         result = make(comm, call, NULL, RONDO_FORM_STREAM, &request);
     if (result != RONDO_SUCCESS)

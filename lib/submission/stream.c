@@ -17,16 +17,17 @@
 
 #define RETIRED_LEAST 64 /* requests, before the first look at which are over */
 
-rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
+rondo_result_t rondo_stream_check(struct rondo_comm *comm, const char *function, void *stream, int *captured)
 {
+    struct rondo_runtime *runtime = comm->runtime;
     const struct rondo_device_kind *kind = runtime->device->kind;
     *captured = 0;
     if (kind->enqueue == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: the %s device has no streams", function, kind->name);
-    *captured = kind->is_captured(runtime->device, stream);
-    if (*captured < 0)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: %p is not a stream of this runtime's GPU", function, stream);
-    return RONDO_SUCCESS;
+    const rondo_result_t result = kind->is_captured(runtime->device, stream, captured);
+    return result == RONDO_SUCCESS
+               ? result
+               : rondo_comm_conclude(comm, function, rondo_fail(result, "%s: %s", function, rondo_last_error()));
 }
 
 /* How many operations in stream order the lane has executed, with its life in the upper half. Reads device memory. */

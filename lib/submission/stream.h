@@ -9,8 +9,9 @@
 #include "lib/context/runtime.h"
 
 /* Checks a stream for the public function of that name. *captured: whether the stream is being captured into a graph. Returns
- * RONDO_ERR_UNSUPPORTED on a device without streams, RONDO_ERR_ARGUMENT for what is no stream of the runtime's GPU. */
-rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured);
+ * RONDO_ERR_UNSUPPORTED on a device without streams, RONDO_ERR_ARGUMENT for what is no stream of the runtime's GPU; anything
+ * else (RONDO_ERR_DEVICE) fails the communicator. */
+rondo_result_t rondo_stream_check(struct rondo_comm *comm, const char *function, void *stream, int *captured);
 
 /* Enqueues inactive requests of one communicator and one stream, linked by next_grouped, to be executed together. Takes
  * ownership of those that are not persistent, also on failure. Returns the communicator's failure, RONDO_ERR_MEMORY,

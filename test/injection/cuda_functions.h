@@ -45,7 +45,7 @@
     X(cudaStreamDestroy, cudaErrorInvalidResourceHandle)                                 \
     X(cudaStreamGetDevice, cudaErrorInvalidResourceHandle)                               \
     X(cudaStreamGetId, cudaErrorInvalidResourceHandle)                                   \
-    X(cudaStreamIsCapturing, cudaErrorInvalidResourceHandle)                             \
+    X(cudaStreamIsCapturing, cudaErrorLaunchFailure)                                     \
     X(cudaStreamQuery, cudaErrorLaunchFailure)                                           \
     X(cudaStreamSynchronize, cudaErrorLaunchFailure)                                     \
     X(cudaThreadExchangeStreamCaptureMode, cudaErrorInvalidValue)
