@@ -113,7 +113,7 @@ def test_killed_on_stream(step, protocol, pytestconfig):
 def test_failing_calls(step):
     """A sample of `make failure-injection OPTIONS="--part gpu-*"`: one call of CUDA fails on one of three ranks."""
     output = step.run(test_program("injection"), "--part", "gpu-life,gpu-blocking,gpu-stream,gpu-memory", "--sample", 60,
-                      "--seconds", 35, "--jobs", 4)
+                      "--seconds", 30, "--jobs", 4)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     step.note(f"{points} calls")
     assert points >= 8, "too few calls were made to fail"

@@ -320,7 +320,7 @@ static void parse(int argc, char **argv)
                             "  --sample N    N points, spread over all places; without it all points\n"
                             "  --most N      at most the first N calls of a function\n"
                             "  --jobs N      runs at once\n"
-                            "  --seconds S   stops after that time\n"
+                            "  --seconds S   begins no run after that time, which counts from the last run without a failure\n"
                             "  --verbose 1   prints every point; 2: and what the ranks saw\n"
                             "  --stacks 1    stacks of a hang, by gdb\n"
                             "  --limit S     seconds that a run may take\n");
@@ -332,7 +332,6 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     parse(argc, argv);
-    started = now();
     look_for_gpu();
     fflush(stdout);
     for (int i = 0; i < JOBS_MAX; i++) {
@@ -363,6 +362,7 @@ int main(int argc, char **argv)
         if (part_selected(part))
             printf("%s: about %ld points\n", parts[part].name, points_of(part));
     fflush(stdout);
+    started = now();
     if (sample > 0)
         try_sample();
     else

@@ -2,6 +2,7 @@
  * executed, in timelines and before a communicator is freed. The host device stands for a GPU here, and the test for the
  * kernels. And what copy engines do in their place. */
 #include "device/abi/platform.h"
+#include "lib/base/error.h"
 #include "lib/submission/poller.h"
 #include "device/abi/structures.h"
 #include "lib/algorithms/algorithms.h"
@@ -41,10 +42,13 @@ static uint64_t stream_id(struct rondo_device *device, void *stream)
     return 1;
 }
 
-static int is_captured(struct rondo_device *device, void *stream)
+static rondo_result_t looks = RONDO_SUCCESS; /* what looking at a stream ends with */
+
+static rondo_result_t is_captured(struct rondo_device *device, void *stream, int *captured)
 {
     (void) device, (void) stream;
-    return captures;
+    *captured = captures;
+    return looks == RONDO_SUCCESS ? looks : rondo_fail(looks, "planted");
 }
 
 static int count_lines(const char *path, const char *words)
@@ -140,6 +144,37 @@ static void test_lane_used_again(void **state)
     }
     runtime->device->kind = host;
     assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
+}
+
+/* A wrong stream is a mistake of the caller's, which leaves the communicator as it is. If the device fails, other ranks would
+ * wait for this one's operation: the communicator has failed. */
+static void test_wrong_streams_and_failures(void **state)
+{
+    (void) state;
+    static const rondo_result_t results[] = {RONDO_ERR_ARGUMENT, RONDO_ERR_DEVICE};
+    for (int i = 0; i < 4; i++) {
+        rondo_t handle;
+        struct rondo_runtime *runtime;
+        rondo_comm_t world;
+        rondo_request_t request;
+        int32_t from[4] = {1, 2, 3, 4}, to[4];
+        const rondo_result_t result = results[i % 2];
+        const struct rondo_device_kind *host = open_fake(&handle, &runtime, &world);
+        assert_int_equal(rondo_allreduce_init(from, to, 4, RONDO_INT32, RONDO_SUM, world, NULL, &request), RONDO_SUCCESS);
+        looks = result;
+        assert_int_equal(i < 2 ? rondo_allreduce_on_stream(from, to, 4, RONDO_INT32, RONDO_SUM, world, NULL)
+                               : rondo_start_on_stream(request, NULL),
+                         result);
+        looks = RONDO_SUCCESS;
+        assert_int_equal(launched, 0);
+        assert_int_equal(rondo_allreduce_on_stream(from, to, 4, RONDO_INT32, RONDO_SUM, world, NULL),
+                         result == RONDO_ERR_ARGUMENT ? RONDO_SUCCESS : result);
+        if (launched > 0)
+            rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, order + 1);
+        runtime->device->kind = host;
+        assert_int_equal(rondo_request_free(&request), RONDO_SUCCESS);
+        assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
+    }
 }
 
 /* ---- operations by copy engines (lib/connection/copy_steps.c): the steps of all ranks are carried out in many orders, each
@@ -340,8 +375,11 @@ static void test_copies_in_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed), cmocka_unit_test(test_lane_used_again),
-                                       cmocka_unit_test(test_copies_in_many_orders), cmocka_unit_test(test_no_copies),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed),
+                                       cmocka_unit_test(test_lane_used_again),
+                                       cmocka_unit_test(test_wrong_streams_and_failures),
+                                       cmocka_unit_test(test_copies_in_many_orders),
+                                       cmocka_unit_test(test_no_copies),
                                        cmocka_unit_test(test_copies_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
