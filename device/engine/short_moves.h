@@ -11,6 +11,7 @@
 #include "device/engine/run.h"
 #include "device/engine/slices.h"
 #include "device/engine/use.h"
+#include "device/engine/waits.h"
 #include "device/engine/workers.h"
 
 #if defined(__CUDACC__)
@@ -50,20 +51,13 @@ RONDO_FUNCTION int rondo_is_short_move(const struct rondo_operation *operation, 
             (actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_count == 1));
 }
 
-/* Address in the end's next slot. */
-RONDO_FUNCTION char *rondo_next_slot_place(const struct rondo_run *run, uint32_t end, size_t slot_offset)
-{
-    const struct rondo_end *at = rondo_end_of(run, end);
-    return rondo_slot_at(at, at->position) + slot_offset;
-}
-
 /* Copies what this rank sends into the next slots of the instruction's ends. */
 RONDO_FUNCTION void rondo_send_short(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                      const char *local, size_t bytes, size_t slot_offset)
 {
     const int past = rondo_workers_store_past(run->workers, rondo_end_of(run, instruction->send_first), bytes);
     for (uint32_t i = 0; i < instruction->send_count; i++) {
-        void *to = rondo_next_slot_place(run, instruction->send_first + i, slot_offset);
+        void *to = rondo_slot(rondo_end_of(run, instruction->send_first + i)) + slot_offset;
         if (past)
             rondo_copy_out(&to, 1, NULL, local, bytes, past);
         else
@@ -81,7 +75,7 @@ RONDO_FUNCTION void rondo_reduce_short(const struct rondo_run *run, const struct
     const uint32_t received = instruction->receive_count,
                    place = instruction->local_place < received ? instruction->local_place : received;
     for (uint32_t i = 0; i < received; i++)
-        sources[i < place ? i : i + 1] = rondo_next_slot_place(run, instruction->receive_first + i, slot_offset);
+        sources[i < place ? i : i + 1] = rondo_slot(rondo_end_of(run, instruction->receive_first + i)) + slot_offset;
     sources[place] = own;
     rondo_reduce_elements(
         &(struct rondo_reduction){.dst = &destination,
@@ -116,7 +110,7 @@ RONDO_FUNCTION int rondo_move_short(const struct rondo_run *run, const struct ro
         } else if (bytes > 0) {
             char *local = rondo_local(run, instruction->destination_buffer, measured, stretch);
             const char *from = actions == (RONDO_RECEIVE | RONDO_COPY)
-                                   ? rondo_next_slot_place(run, instruction->receive_first, slot_offset)
+                                   ? rondo_slot(rondo_end_of(run, instruction->receive_first)) + slot_offset
                                    : rondo_local_chunk(run, instruction->source_buffer, instruction->source_index + k, stretch);
             if (actions & RONDO_REDUCE)
                 rondo_reduce_short(run, instruction, from, local, count, slot_offset);

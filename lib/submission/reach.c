@@ -59,12 +59,17 @@ void rondo_close_buffers(struct rondo_comm *comm, struct rondo_registration *con
             rondo_window_close(comm, windows[b]);
 }
 
+int rondo_relies_on_registrations(const struct rondo_request *request)
+{
+    return request->direct && !request->comm->same_process;
+}
+
 rondo_result_t rondo_request_still(const struct rondo_request *request)
 {
     const struct rondo_comm *comm = request->comm;
     char *const *buffers = request->operation->buffers;
     rondo_result_t result = RONDO_SUCCESS;
-    if (!request->direct || comm->same_process)
+    if (!rondo_relies_on_registrations(request))
         return RONDO_SUCCESS;
     for (int b = 0; b < 2 && result == RONDO_SUCCESS && (b == 0 || buffers[0] != buffers[1]); b++)
         result = request->windows[b] != NULL

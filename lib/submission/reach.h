@@ -21,6 +21,9 @@ rondo_result_t rondo_open_buffers(struct rondo_comm *comm, const struct rondo_ca
                                   struct rondo_registration *windows[2]);
 /* Closes the windows that are not NULL. No operation uses them any more. */
 void rondo_close_buffers(struct rondo_comm *comm, struct rondo_registration *const windows[2]);
+/* Whether peers reach the request's buffers through registrations, which may end before its next use. Within one process they
+ * use addresses. */
+int rondo_relies_on_registrations(const struct rondo_request *request);
 /* Checks, before a start, that the buffers of a direct operation are still the memory that was opened to the peers. Returns
  * RONDO_ERR_BUFFER if one was freed since. Does nothing for other operations and within one process. */
 rondo_result_t rondo_request_still(const struct rondo_request *request);

@@ -130,17 +130,11 @@ static int owns_memory(const struct rondo_request *request)
 /* The cache uses only the lower half of all operation slots, so that the other half is free for requests in use. */
 #define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
 
-/* Whether peers reach the request's buffers through registrations, which may end before the next use. */
-static int relies_on_registrations(const struct rondo_request *request)
-{
-    return request->direct && !request->comm->same_process;
-}
-
 /* Whether nothing of the request is bound to this one use. A request that is not may have no lane. */
 static int can_be_cached(const struct rondo_request *request)
 {
     return request->slot < SLOTS_MOST && request->result == RONDO_SUCCESS && !request->checked && !request->empty &&
-           !request->streamed && !relies_on_registrations(request) && !owns_memory(request);
+           !request->streamed && !rondo_relies_on_registrations(request) && !owns_memory(request);
 }
 
 int rondo_request_cache_put(struct rondo_request *request)
