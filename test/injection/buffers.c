@@ -14,6 +14,12 @@ _Thread_local void *operation_stream;
 static _Thread_local int32_t *image;
 static _Thread_local int gpu;
 
+/* What a rank of this process has been given. Ranks that are threads have different places. */
+static struct kept {
+    int32_t *in, *out, *more, *image;
+    void *operations, *copies; /* streams */
+} kept[INJECT_RANKS];
+
 /* Zeroed, and not the library's. */
 static int32_t *map(void)
 {
@@ -58,18 +64,18 @@ void buffers_open_gpu(void)
     inject_resume();
 }
 
-static const char *make_on_gpu(void)
+static const char *make_on_gpu(struct kept *mine)
 {
-    cudaStream_t operations = NULL;
-    int32_t **buffers[] = {&in, &out, &more};
+    int32_t **buffers[] = {&mine->in, &mine->out, &mine->more};
+    void **streams[] = {&mine->operations, &mine->copies};
     cudaError_t error = cudaSetDevice(0);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&operations, cudaStreamNonBlocking);
-    operation_stream = operations;
+    for (int i = 0; i < 2 && error == cudaSuccess; i++)
+        if (*streams[i] == NULL)
+            error = cudaStreamCreateWithFlags((cudaStream_t *) streams[i], cudaStreamNonBlocking);
+    copies = mine->copies;
     for (int i = 0; i < 3 && error == cudaSuccess; i++) {
-        error = cudaMalloc((void **) buffers[i], BUFFER_BYTES);
+        if (*buffers[i] == NULL)
+            error = cudaMalloc((void **) buffers[i], BUFFER_BYTES);
         if (error == cudaSuccess)
             error = cudaMemsetAsync(*buffers[i], 0, BUFFER_BYTES, copies);
     }
@@ -105,8 +111,9 @@ void buffers_open_gpu(void)
 {
 }
 
-static const char *make_on_gpu(void)
+static const char *make_on_gpu(struct kept *mine)
 {
+    (void) mine;
     return buffers_no_gpu();
 }
 
@@ -122,21 +129,35 @@ const char *buffers_synchronize(void)
 }
 #endif
 
+static const char *make_on_host(struct kept *mine)
+{
+    int32_t **buffers[] = {&mine->in, &mine->out, &mine->more};
+    for (int i = 0; i < 3; i++) {
+        if (*buffers[i] == NULL)
+            *buffers[i] = map();
+        else
+            memset(*buffers[i], 0, BUFFER_BYTES);
+        if (*buffers[i] == NULL)
+            return "no memory";
+    }
+    return NULL;
+}
+
 const char *buffers_make(int on_gpu)
 {
+    struct kept *mine = &kept[inject_self()];
     gpu = on_gpu;
-    if ((image = map()) == NULL)
+    if (mine->image == NULL && (mine->image = map()) == NULL)
         return "no memory";
-    if (gpu) {
-        inject_pause();
-        const char *error = make_on_gpu();
-        inject_resume();
-        return error;
-    }
-    in = map();
-    out = map();
-    more = map();
-    return in != NULL && out != NULL && more != NULL ? NULL : "no memory";
+    inject_pause();
+    const char *error = gpu ? make_on_gpu(mine) : make_on_host(mine);
+    inject_resume();
+    in = mine->in;
+    out = mine->out;
+    more = mine->more;
+    image = mine->image;
+    operation_stream = mine->operations;
+    return error;
 }
 
 const char *buffers_put(void *to, const void *from, size_t bytes)

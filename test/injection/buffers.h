@@ -1,7 +1,7 @@
 /*
  * The buffers of a rank's operations, in its device's memory: the host's, or a GPU's. Each rank, a process or a thread, has its
- * own. Made before rondo_init and left to the process's end, because cudaFree waits for all that runs on a GPU. Nothing here
- * counts as a call of the library.
+ * own. Made before rondo_init and left to the process's end, because cudaFree waits for all that runs on a GPU; a later run of
+ * the same process is given the same, with zeros. Nothing here counts as a call of the library.
  */
 #ifndef RONDO_TEST_INJECTION_BUFFERS_H
 #define RONDO_TEST_INJECTION_BUFFERS_H

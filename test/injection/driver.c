@@ -1,8 +1,9 @@
 /*
  * Runs the parts of scenario.c with one failure each and judges what the ranks saw. A run is three forked processes; everything
  * is loaded before the fork, so a run takes some tens of milliseconds. Up to --jobs runs are under way at once. On a GPU a run
- * is a process of three threads, and takes as long as CUDA takes to begin: it must be new in each process. Where no name of a
- * function is given, calls of libc fail on the host, and calls of CUDA on a GPU.
+ * takes as long as CUDA takes to begin, which must be new in each process: processes make one run after the other, until one is
+ * not right; only what CUDA's beginning calls fails in a new process each time. Where no name of a function is given, calls of
+ * libc fail on the host, and calls of CUDA on a GPU.
  *
  * A point is (part, rank, function, way, n). Without --sample all points are tried: n counts up until a run makes no n-th call.
  * A run is right if every rank ends in time, without a crash, and finalizes; if a rank that fails is followed by all others;
@@ -54,8 +55,18 @@ static struct slot *run_alone(struct point point)
 /* Makes the part's run without a failure, which says what is normal. */
 static void run_clean(int part)
 {
-    struct slot *slot = run_alone((struct point){.part = part, .function = -1});
-    memcpy(clean[part], slot->job->ranks, sizeof(clean[part]));
+    for (int warm = 0; warm <= part_reuses(&parts[part]); warm++) {
+        struct slot *slot = run_alone((struct point){.part = part, .function = -1, .warm = warm});
+        memcpy(clean[warm][part], slot->job->ranks, sizeof(clean[warm][part]));
+    }
+}
+
+/* Whether warm processes can stand for new ones where the rank's calls of the function fail: they call it as often. What is
+ * called when CUDA begins needs a new process for each run. */
+static int can_be_warm(int part, int rank, int function)
+{
+    return part_reuses(&parts[part]) &&
+           clean[0][part][rank].inject.calls[function] == clean[1][part][rank].inject.calls[function];
 }
 
 /* All points with the same part, rank, function and way: the runs of several numbers at once, in order, until two in a row have
@@ -165,10 +176,10 @@ static void try_all(void)
         for (int rank = 0; rank < RANKS; rank++)
             for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
                 for (int way = 0; inject_way(function, way) != 0; way++) {
-                    long last = clean[part][rank].inject.calls[function];
+                    long last = clean[0][part][rank].inject.calls[function];
                     if (!selected(part, rank, function, way) || last == 0)
                         continue;
-                    struct sweep sweep = {{part, rank, function, way, 1}, last, 0};
+                    struct sweep sweep = {{part, rank, function, way, 1, can_be_warm(part, rank, function)}, last, 0};
                     if (only_number > 0) {
                         sweep.next.number = only_number;
                         run_alone(sweep.next);
@@ -188,7 +199,7 @@ static long points_of(int part)
         for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
             for (int way = 0; inject_way(function, way) != 0; way++)
                 if (selected(part, rank, function, way))
-                    points += clean[part][rank].inject.calls[function];
+                    points += clean[0][part][rank].inject.calls[function];
     return points;
 }
 
@@ -223,7 +234,8 @@ static void try_sample(void)
     for (int part = 0; part < part_count; part++)
         for (int rank = 0; rank < RANKS; rank++)
             for (int function = 0; function < INJECT_FUNCTION_COUNT; function++) {
-                const struct inject_record *record = &clean[part][rank].inject;
+                const int warm = can_be_warm(part, rank, function);
+                const struct inject_record *record = &clean[warm][part][rank].inject;
                 for (long n = 0; n < record->calls[function] && n < INJECT_SITES; n++)
                     for (int way = 0; inject_way(function, way) != 0; way++) {
                         if (!selected(part, rank, function, way))
@@ -238,7 +250,7 @@ static void try_sample(void)
                         seen[at][0] = site;
                         seen[at][1] = key;
                         weights[at] = weight;
-                        choices[at].point = (struct point){part, rank, function, way, n + 1};
+                        choices[at].point = (struct point){part, rank, function, way, n + 1, warm};
                         count += at == count;
                     }
             }
@@ -310,20 +322,24 @@ static void parse(int argc, char **argv)
             options.stacks = atoi(value);
         else if (strcmp(name, "--limit") == 0)
             options.seconds_same = options.seconds_hosts = options.seconds_gpu = atof(value);
+        else if (strcmp(name, "--reuse") == 0)
+            options.reuse = atoi(value) != 0;
         else if (strcmp(name, "--list") == 0) {
             list_parts();
             exit(0);
         } else {
-            fprintf(stderr, "injection [--part NAMES] [--rank R] [--function NAMES] [--way W] [--number N]: only those points\n"
-                            "  NAMES         patterns of the shell between commas: 'cudaMalloc,cuIpc*'\n"
-                            "  --list        the parts\n"
-                            "  --sample N    N points, spread over all places; without it all points\n"
-                            "  --most N      at most the first N calls of a function\n"
-                            "  --jobs N      runs at once\n"
-                            "  --seconds S   begins no run after that time, which counts from the last run without a failure\n"
-                            "  --verbose 1   prints every point; 2: and what the ranks saw\n"
-                            "  --stacks 1    stacks of a hang, by gdb\n"
-                            "  --limit S     seconds that a run may take\n");
+            fprintf(stderr,
+                    "injection [--part NAMES] [--rank R] [--function NAMES] [--way W] [--number N]: only those points\n"
+                    "  NAMES         patterns of the shell between commas: 'cudaMalloc,cuIpc*'\n"
+                    "  --list        the parts\n"
+                    "  --sample N    N points, spread over all places; without it all points\n"
+                    "  --most N      at most the first N calls of a function\n"
+                    "  --jobs N      runs at once\n"
+                    "  --seconds S   begins no run after that time, which counts from the last run without a failure\n"
+                    "  --verbose 1   prints every point; 2: and what the ranks saw\n"
+                    "  --stacks 1    stacks of a hang, by gdb\n"
+                    "  --limit S     seconds that a run may take\n"
+                    "  --reuse 1     a process makes several runs, as on a GPU where it can; 0: each is made by new ones\n");
             exit(2);
         }
     }
@@ -334,12 +350,10 @@ int main(int argc, char **argv)
     parse(argc, argv);
     look_for_gpu();
     fflush(stdout);
-    for (int i = 0; i < JOBS_MAX; i++) {
-        slots[i].job = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (slots[i].job == MAP_FAILED) {
-            perror("mmap");
-            return 2;
-        }
+    const char *error = make_slots();
+    if (error != NULL) {
+        fprintf(stderr, "injection: %s\n", error);
+        return 2;
     }
     /* Loaded once, and not in every rank. */
     dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -367,6 +381,7 @@ int main(int argc, char **argv)
         try_sample();
     else
         try_all();
+    end_processes();
     print_totals();
     return judged_violations() > 0 || (judged_points() == 0 && only_number == 0 && selected_parts > 0);
 }

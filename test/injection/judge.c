@@ -145,7 +145,7 @@ static const char *find_fault(const struct slot *slot, int *leaking)
     for (int rank = 0; rank < RANKS; rank++) {
         const struct rank_record *r = &job->ranks[rank];
         failed += r->failed_step != 0;
-        last &= r->failed_step == 0 || r->failed_step == clean[slot->point.part][rank].steps;
+        last &= r->failed_step == 0 || r->failed_step == clean[slot->point.warm][slot->point.part][rank].steps;
         all_failed &= r->failed_step != 0 || !r->initialized;
         same_step &= r->failed_step == job->ranks[0].failed_step && strcmp(r->failed_call, job->ranks[0].failed_call) == 0;
         next_calls += r->next_code != NO_CODE;
@@ -162,7 +162,7 @@ static const char *find_fault(const struct slot *slot, int *leaking)
         (way == EINTR || way == INJECT_SHORT))
         return "a call that was interrupted, or moved a part, is not made again";
     for (int rank = 0; rank < RANKS; rank++) {
-        const struct rank_record *r = &job->ranks[rank], *normal = &clean[slot->point.part][rank];
+        const struct rank_record *r = &job->ranks[rank], *normal = &clean[slot->point.warm][slot->point.part][rank];
         if (r->initialized && r->finalize_code != RONDO_SUCCESS) {
             snprintf(text, sizeof(text), "rank %d: rondo_finalize returned %s", rank, rondo_strerror(r->finalize_code));
             return text;
@@ -198,6 +198,7 @@ int judge(struct slot *slot)
     char name[200], where[SITE_TEXT];
     int leaking, failed = 0;
     const char *fault = find_fault(slot, &leaking);
+    slot->sound = fault == NULL && !slot->late;
     for (int rank = 0; rank < RANKS; rank++)
         failed |= job->ranks[rank].failed_step != 0;
     if (fault == NULL && !failed && !part_on_gpu(&parts[point->part]))

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -29,9 +30,9 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-struct options options = {.seconds_same = 5, .seconds_hosts = 10, .seconds_gpu = 20};
+struct options options = {.seconds_same = 5, .seconds_hosts = 10, .seconds_gpu = 20, .reuse = -1};
 struct slot slots[JOBS_MAX];
-struct rank_record clean[PARTS_MAX][RANKS];
+struct rank_record clean[2][PARTS_MAX][RANKS];
 
 double now(void)
 {
@@ -67,6 +68,10 @@ static int count_entries(const char *path)
 static void give_order(const struct point *point, int rank)
 {
     char text[24];
+    if (point->function < 0 || rank < 0) {
+        unsetenv("RONDO_X_FAIL_CALL");
+        return;
+    }
     setenv("RONDO_X_FAIL_CALL", inject_function_name(point->function), 1);
     snprintf(text, sizeof(text), "%ld", point->number);
     setenv("RONDO_X_FAIL_NUMBER", text, 1);
@@ -86,7 +91,7 @@ static void *be_thread(void *argument)
 {
     const struct thread *me = argument;
     inject_be(me->rank);
-    scenario_run(&parts[me->slot->point.part], me->slot->job, me->rank);
+    scenario_run(&parts[me->slot->part], me->slot->job, me->rank);
     return NULL;
 }
 
@@ -94,7 +99,7 @@ static void *be_thread(void *argument)
 static void run_threads(struct slot *slot)
 {
     struct thread threads[RANKS];
-    if (part_on_gpu(&parts[slot->point.part]))
+    if (part_on_gpu(&parts[slot->part]))
         buffers_open_gpu();
     inject_pause(); /* this thread's calls are no rank's */
     for (int rank = 0; rank < RANKS; rank++) {
@@ -107,19 +112,30 @@ static void run_threads(struct slot *slot)
     inject_resume();
 }
 
-/* The process of a rank, or of all. What it leaves is noted as the first of its ranks'. */
-static void be_process(struct slot *slot, int rank)
+/* Threads end by themselves, some when all ranks have left: waits until there are no more than normal, or, where that is not
+ * known, until their number stays. Returns the number. */
+static int await_threads(int normal)
 {
-    const struct part *part = &parts[slot->point.part];
+    int count = 0, before = -1, same = 0;
+    for (int i = 0; i < 600; i++) {
+        count = count_entries("/proc/self/task") - 3;
+        same = count == before ? same + 1 : 0;
+        before = count;
+        if (count <= (normal < 0 ? 0 : normal) || (normal < 0 && same == 100))
+            break;
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    return count;
+}
+
+/* One run of the process of a rank, or of all. What it leaves is noted as the first of its ranks'. */
+static void make_run(struct slot *slot, int rank)
+{
+    const struct part *part = &parts[slot->part];
+    const struct point *point = slot->ordered;
     struct rank_record *me = &slot->job->ranks[rank];
     const int threads = part_in_threads(part);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives the driver */
-    dup2(slot->log, STDERR_FILENO);
-    if (!SANITIZED)
-        for (int i = 0; i < 4; i++)
-            signal((const int[]){SIGSEGV, SIGBUS, SIGABRT, SIGFPE}[i], on_crash);
-    if (slot->point.function >= 0 && (threads || rank == slot->point.rank))
-        give_order(&slot->point, threads ? slot->point.rank : 0);
+    give_order(point, threads ? point->rank : rank == point->rank ? 0 : -1);
     scenario_prepare(part, slot->job);
     inject_forget();
     int descriptors = count_entries("/proc/self/fd");
@@ -127,10 +143,7 @@ static void be_process(struct slot *slot, int rank)
         run_threads(slot);
     else
         scenario_run(part, slot->job, rank);
-    /* The thread behind rondo_get_unique_id ends by itself, once all ranks have left. */
-    const struct rank_record *normal = &clean[slot->point.part][rank];
-    for (int i = 0; i < 600 && (me->threads = count_entries("/proc/self/task") - 3) > normal->threads; i++)
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
+    me->threads = await_threads(slot->job->normal_threads[rank]);
     me->descriptors = count_entries("/proc/self/fd") - descriptors;
     me->live = inject_live(me->leaks, sizeof(me->leaks));
 #if defined(__SANITIZE_ADDRESS__)
@@ -138,6 +151,26 @@ static void be_process(struct slot *slot, int rank)
 #endif
     for (int r = rank; r < (threads ? RANKS : rank + 1); r++)
         __atomic_store_n(&slot->job->ranks[r].ended, 1, __ATOMIC_RELEASE);
+}
+
+/* The process of a rank, or of all. */
+static void be_process(struct slot *slot, int rank)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives the driver */
+    dup2(slot->log, STDERR_FILENO);
+    if (!SANITIZED)
+        for (int i = 0; i < 4; i++)
+            signal((const int[]){SIGSEGV, SIGBUS, SIGABRT, SIGFPE}[i], on_crash);
+    make_run(slot, rank);
+    while (part_reuses(&parts[slot->part])) {
+        if (eventfd_write(slot->reports[rank], 1) != 0)
+            break;
+        struct pollfd order = {slot->orders[rank], POLLIN, 0};
+        eventfd_t value;
+        while (eventfd_read(slot->orders[rank], &value) != 0)
+            poll(&order, 1, -1);
+        make_run(slot, rank);
+    }
     _exit(0);
 }
 
@@ -165,7 +198,69 @@ static double slowness(const struct part *part)
     return (SANITIZED ? 3 : 1) * (factor < 1 ? 1 : factor > 4 ? 4 : factor);
 }
 
-void begin_run(struct slot *slot, struct point point, int again)
+int part_reuses(const struct part *part)
+{
+    return options.reuse < 0 ? part_on_gpu(part) : options.reuse;
+}
+
+const char *make_slots(void)
+{
+    for (struct slot *slot = slots; slot < slots + JOBS_MAX; slot++) {
+        slot->job = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        slot->ordered = mmap(NULL, sizeof(struct point), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        slot->log = memfd_create("log", MFD_CLOEXEC);
+        if (slot->job == MAP_FAILED || slot->ordered == MAP_FAILED || slot->log < 0)
+            return "no memory for the runs";
+        for (int rank = 0; rank < RANKS; rank++) {
+            slot->orders[rank] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+            slot->reports[rank] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+            if (slot->orders[rank] < 0 || slot->reports[rank] < 0)
+                return "no descriptors for the runs";
+        }
+    }
+    return NULL;
+}
+
+/* Ends the slot's processes, those that are still there. */
+static void end_slot(struct slot *slot)
+{
+    eventfd_t value;
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (slot->ranks[rank] > 0) {
+            kill(slot->ranks[rank], SIGKILL);
+            waitpid(slot->ranks[rank], NULL, 0);
+            close(slot->pidfds[rank]);
+            slot->ranks[rank] = 0;
+        }
+        (void) eventfd_read(slot->orders[rank], &value);
+        (void) eventfd_read(slot->reports[rank], &value);
+    }
+}
+
+void end_processes(void)
+{
+    for (struct slot *slot = slots; slot < slots + JOBS_MAX; slot++)
+        end_slot(slot);
+}
+
+static void start_process(struct slot *slot, int rank)
+{
+    if (slot->ranks[rank] > 0) {
+        if (eventfd_write(slot->orders[rank], 1) == 0)
+            return;
+    } else {
+        if ((slot->ranks[rank] = fork()) == 0)
+            be_process(slot, rank);
+        slot->pidfds[rank] = slot->ranks[rank] > 0 ? (int) syscall(SYS_pidfd_open, slot->ranks[rank], 0) : -1;
+        if (slot->pidfds[rank] >= 0)
+            return;
+    }
+    perror("a run's process");
+    exit(2);
+}
+
+/* Starts the slot's processes, or a run of those that are there, with what the point says. */
+static void start_run(struct slot *slot, struct point point)
 {
     static int serial;
     const struct part *part = &parts[point.part];
@@ -174,34 +269,41 @@ void begin_run(struct slot *slot, struct point point, int again)
     snprintf(job->name, sizeof(job->name), "injection-%d-%d", (int) getpid(), ++serial);
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
     snprintf(job->trace, sizeof(job->trace), "/tmp/%.40s.json", job->name);
-    job->connect_timeout = (again ? 4 : 1) * (SANITIZED || part_on_gpu(part) ? 3 : 1);
-    slot->point = point;
-    slot->again = again;
-    slot->late = 0;
-    slot->log = memfd_create("log", MFD_CLOEXEC);
+    job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED || part_on_gpu(part) ? 3 : 1);
+    for (int rank = 0; rank < RANKS; rank++)
+        job->normal_threads[rank] = point.function < 0 ? -1 : clean[point.warm][point.part][rank].threads;
+    *slot->ordered = point;
+    if (ftruncate(slot->log, 0) == 0)
+        lseek(slot->log, 0, SEEK_SET);
     slot->begun = now();
     const double seconds = part_on_gpu(part) ? options.seconds_gpu : part->hosts ? options.seconds_hosts : options.seconds_same;
-    slot->limit = seconds * slowness(part) * (again ? 2 : 1);
-    slot->processes = part_in_threads(part) ? 1 : RANKS;
+    slot->limit = seconds * slowness(part) * (slot->again ? 2 : 1);
     for (int rank = 0; rank < RANKS; rank++)
         slot->ended[rank] = slot->statuses[rank] = 0;
-    for (int rank = 0; rank < slot->processes; rank++) {
-        if ((slot->ranks[rank] = fork()) == 0)
-            be_process(slot, rank);
-        slot->pidfds[rank] = slot->ranks[rank] > 0 ? (int) syscall(SYS_pidfd_open, slot->ranks[rank], 0) : -1;
-        if (slot->pidfds[rank] < 0) {
-            perror("fork");
-            exit(2);
-        }
-    }
+    for (int rank = 0; rank < slot->processes; rank++)
+        start_process(slot, rank);
+}
+
+void begin_run(struct slot *slot, struct point point, int again)
+{
+    const struct part *part = &parts[point.part];
+    if (slot->part != point.part || !point.warm)
+        end_slot(slot);
+    slot->point = point;
+    slot->part = point.part;
+    slot->again = again;
+    slot->late = slot->sound = 0;
+    slot->processes = part_in_threads(part) ? 1 : RANKS;
+    slot->warming = point.warm && slot->ranks[0] == 0;
     slot->active = 1;
+    start_run(slot, slot->warming ? (struct point){.part = point.part, .function = -1} : point);
 }
 
 void end_run(struct slot *slot)
 {
-    close(slot->log);
-    for (int rank = 0; rank < slot->processes; rank++)
-        close(slot->pidfds[rank]);
+    /* Processes whose first run was to fail are not warm: it may have ended before it came to what a first run alone does. */
+    if (!slot->sound || !part_reuses(&parts[slot->part]) || (!slot->point.warm && slot->point.function >= 0))
+        end_slot(slot);
     unlink(slot->job->trace);
     slot->active = 0;
 }
@@ -225,10 +327,36 @@ static void kill_run(struct slot *slot)
     }
 }
 
+/* Whether the slot's run of the rank's process has ended: the process has, or has said so. */
+static int has_ended(struct slot *slot, int rank)
+{
+    eventfd_t value;
+    if (waitpid(slot->ranks[rank], &slot->statuses[rank], WNOHANG) == slot->ranks[rank]) {
+        close(slot->pidfds[rank]);
+        slot->ranks[rank] = 0;
+        return 1;
+    }
+    return eventfd_read(slot->reports[rank], &value) == 0;
+}
+
+/* After a run that was to warm the slot's processes: starts the one that they are for. Returns whether it could. */
+static int go_on(struct slot *slot)
+{
+    int sound = slot->warming && !slot->late;
+    for (int rank = 0; rank < slot->processes; rank++)
+        sound = sound && slot->ranks[rank] > 0;
+    if (!sound)
+        return 0;
+    slot->warming = 0;
+    unlink(slot->job->trace);
+    start_run(slot, slot->point);
+    return 1;
+}
+
 struct slot *await(void)
 {
     for (;;) {
-        struct pollfd all[JOBS_MAX * RANKS];
+        struct pollfd all[2 * JOBS_MAX * RANKS];
         nfds_t count = 0;
         int active = 0;
         double wait = 1;
@@ -237,19 +365,24 @@ struct slot *await(void)
             if (!slot->active)
                 continue;
             for (int rank = 0; rank < slot->processes; rank++) {
-                if (!slot->ended[rank] && waitpid(slot->ranks[rank], &slot->statuses[rank], WNOHANG) == slot->ranks[rank])
-                    slot->ended[rank] = 1;
+                if (!slot->ended[rank])
+                    slot->ended[rank] = has_ended(slot, rank);
                 if (!slot->ended[rank]) {
                     all[count++] = (struct pollfd){slot->pidfds[rank], POLLIN, 0};
+                    all[count++] = (struct pollfd){slot->reports[rank], POLLIN, 0};
                     running = 1;
                 }
             }
+            active = 1;
             if (!running) {
+                if (go_on(slot)) {
+                    wait = 0;
+                    continue;
+                }
                 for (int rank = slot->processes; rank < RANKS; rank++)
                     slot->statuses[rank] = slot->statuses[0];
                 return slot;
             }
-            active = 1;
             double left = slot->begun + slot->limit - now();
             if (left <= 0 && !slot->late)
                 kill_run(slot);

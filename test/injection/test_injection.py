@@ -89,13 +89,14 @@ def test_parts_on_a_gpu():
         assert "injection: 0 points" in run(program("injection"), "--part", "gpu-*")
 
 
+@pytest.mark.parametrize("reuse", [0, 1])
 @pytest.mark.parametrize("bug, found", [("unchecked", "crashed"), ("leak", "left 1 allocations"), ("leak-threads", "left 1 allocations"),
                                         ("silence", "(hang:|rank 0: after planted_silence)"),
                                         ("wrong", "element 0 of 1 is 4, not 3")])
-def test_planted_bugs_are_found(bug, found):
-    """A function that does not stand a failed malloc."""
+def test_planted_bugs_are_found(bug, found, reuse):
+    """A function that does not stand a failed malloc, in new processes and in some that have made a run before."""
     output = run(program("injection"), "--part", f"planted-{bug}", "--function", "malloc", "--rank", 1, "--most", 2, "--limit", 2,
-                 expect=1)
+                 "--reuse", reuse, expect=1)
     assert re.search(rf"VIOLATION --part planted-{bug} --rank 1 --function malloc .* {found}", output) or (
         found == "crashed" and "AddressSanitizer" in output), output
 
@@ -106,3 +107,13 @@ def test_a_sample_of_all_points():
     output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     assert points >= (10 if SANITIZED else 50), output  # beside other work a run takes seconds there
+
+
+def test_processes_make_several_runs():
+    """As on a GPU: the places are those that runs of new processes come to, and the last run is judged as the first."""
+    samples = []
+    for reuse in (0, 1):
+        output = run(program("injection"), "--part", "life,memory", "--rank", 1, "--function", "open,mmap,fopen,socket", "--sample", 60,
+                     "--reuse", reuse, seconds=120)
+        samples.append(re.search(r"^sample: (\d+) of \d+ places and ways$", output, re.MULTILINE).group(1))
+    assert samples[0] == samples[1] != "0"
