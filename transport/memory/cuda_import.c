@@ -130,10 +130,7 @@ static rondo_result_t open_mapping(struct rondo_cuda_mapping *mapping)
 static void close_mapping(struct rondo_cuda_mapping *mapping)
 {
     const struct rondo_cuda_driver *driver = rondo_cuda_driver();
-    if (rondo_cuda_enter(mapping->device) != RONDO_SUCCESS) {
-        free(mapping);
-        return;
-    }
+    const int entered = rondo_cuda_enter(mapping->device) == RONDO_SUCCESS; /* or not: it is closed all the same */
     if (mapping->allocation != 0) {
         (void) driver->cuMemUnmap(mapping->base, mapping->handle.whole);
         (void) driver->cuMemAddressFree(mapping->base, mapping->handle.whole);
@@ -141,7 +138,8 @@ static void close_mapping(struct rondo_cuda_mapping *mapping)
     } else {
         (void) driver->cuIpcCloseMemHandle(mapping->base);
     }
-    rondo_cuda_leave();
+    if (entered)
+        rondo_cuda_leave();
     free(mapping);
 }
 

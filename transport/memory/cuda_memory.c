@@ -24,10 +24,13 @@ rondo_result_t rondo_cuda_allocate(int device_index, size_t bytes, char **memory
 
 void rondo_cuda_free(int device_index, void *memory)
 {
-    if (memory == NULL || rondo_cuda_enter(device_index) != RONDO_SUCCESS)
+    if (memory == NULL)
         return;
+    /* Where the context cannot be entered, the memory is freed all the same: the driver knows whose it is. */
+    const int entered = rondo_cuda_enter(device_index) == RONDO_SUCCESS;
     (void) rondo_cuda_driver()->cuMemFree((CUdeviceptr) (uintptr_t) memory);
-    rondo_cuda_leave();
+    if (entered)
+        rondo_cuda_leave();
 }
 
 /* The device, entered, has one stream for zeros, which the process keeps. */
