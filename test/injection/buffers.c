@@ -15,10 +15,10 @@ static _Thread_local int32_t *image;
 static _Thread_local int gpu;
 
 /* What a rank of this process has been given. Ranks that are threads have different places. */
-static struct kept {
+static struct rank_buffers {
     int32_t *in, *out, *more, *image;
     void *operations, *copies; /* streams */
-} kept[INJECT_RANKS];
+} ranks_buffers[INJECT_RANKS];
 
 /* Zeroed, and not the library's. */
 static int32_t *map(void)
@@ -64,7 +64,7 @@ void buffers_open_gpu(void)
     inject_resume();
 }
 
-static const char *make_on_gpu(struct kept *mine)
+static const char *make_on_gpu(struct rank_buffers *mine)
 {
     int32_t **buffers[] = {&mine->in, &mine->out, &mine->more};
     void **streams[] = {&mine->operations, &mine->copies};
@@ -111,7 +111,7 @@ void buffers_open_gpu(void)
 {
 }
 
-static const char *make_on_gpu(struct kept *mine)
+static const char *make_on_gpu(struct rank_buffers *mine)
 {
     (void) mine;
     return buffers_no_gpu();
@@ -129,7 +129,7 @@ const char *buffers_synchronize(void)
 }
 #endif
 
-static const char *make_on_host(struct kept *mine)
+static const char *make_on_host(struct rank_buffers *mine)
 {
     int32_t **buffers[] = {&mine->in, &mine->out, &mine->more};
     for (int i = 0; i < 3; i++) {
@@ -145,7 +145,7 @@ static const char *make_on_host(struct kept *mine)
 
 const char *buffers_make(int on_gpu)
 {
-    struct kept *mine = &kept[inject_self()];
+    struct rank_buffers *mine = &ranks_buffers[inject_self()];
     gpu = on_gpu;
     if (mine->image == NULL && (mine->image = map()) == NULL)
         return "no memory";
