@@ -235,7 +235,7 @@ static rondo_result_t fail_not_found(const struct attempt *attempt, const char *
 
 static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_address *addresses, int count)
 {
-    char failure[sizeof(attempt->failure)] = "no time";
+    char failure[sizeof(attempt->failure)] = "no time", of_round[sizeof(failure)];
     for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
         attempt->round++;
         attempt->absent = 1;
@@ -243,13 +243,15 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
             enum outcome outcome = try_address(attempt, &addresses[i]);
             if (outcome != RETRY)
                 return outcome == JOINED ? RONDO_SUCCESS : RONDO_ERR_BOOTSTRAP;
-            /* An attempt that the deadline cut short says less than those before it. Of many candidates most refuse the
-             * connection; any other failure says more. */
-            int cut_short = rondo_clock_ms() >= attempt->deadline && pause > PAUSE_FIRST_MS;
-            if (!cut_short && (i == 0 || strcmp(attempt->failure, strerror(ECONNREFUSED)) != 0))
-                memcpy(failure, attempt->failure, sizeof(failure));
+            /* Of many candidates most refuse the connection; any other failure says more. */
+            if (i == 0 || strcmp(attempt->failure, strerror(ECONNREFUSED)) != 0)
+                memcpy(of_round, attempt->failure, sizeof(of_round));
         }
-        if (rondo_clock_ms() >= attempt->deadline)
+        /* A round that the deadline cut short says less than those before it. */
+        const int over = rondo_clock_ms() >= attempt->deadline;
+        if (count > 0 && (!over || attempt->round == 1))
+            memcpy(failure, of_round, sizeof(failure));
+        if (over)
             return fail_not_found(attempt, failure);
         rondo_rendezvous_pause(pause, attempt->deadline);
     }

@@ -135,7 +135,7 @@ def test_an_impostor_root_is_refused(other_user):
     with python(FALSE_ROOT, port, other_user=other_user) as impostor:
         try:
             assert impostor.stdout.readline() == "listens\n"
-            with serving(2, port, only=[1], RONDO_CONNECT_TIMEOUT=2) as job:
+            with serving(2, port, only=[1], RONDO_CONNECT_TIMEOUT=5) as job:
                 code, _, message = job.results()[1]
                 assert code == BOOTSTRAP, message
                 assert "RONDO_SECRET" in message, message
