@@ -224,11 +224,11 @@ int judge(struct slot *slot)
     }
     if (fault != NULL || options.verbose) {
         describe_site(injected->fired_site, where, sizeof(where));
-        printf("%s %s at %s: %s\n",
+        printf("%s %s at %s, %.2f s: %s\n",
                fault != NULL ? "VIOLATION"
                : failed      ? "error"
                              : "absorbed",
-               name, where, fault != NULL ? fault : "");
+               name, where, now() - slot->begun, fault != NULL ? fault : "");
     }
     if (fault != NULL) {
         count(point, crashed(slot) ? CRASHES : slot->late ? HANGS : OTHERS);
