@@ -3,7 +3,7 @@ import os
 import re
 
 import pytest
-from harness import Job, free_port, program, run
+from harness import BUILD, SANITIZED, Job, free_port, program, run
 
 SUBSET = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
 TALLY = re.compile(r"^matrix: (\d+) checks, 0 failures", re.MULTILINE)
@@ -130,3 +130,12 @@ def test_fifo_as_tuning_table(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     said = run(program("matrix"), "--ranks", 2, *SUBSET, expect=1, RONDO_TUNING=tmp_path / "pipe")
     assert "RONDO_TUNING=" in said and "not a regular file" in said
+
+
+@pytest.mark.skipif(SANITIZED, reason="the demo ends with speeds, beside an MPI that has no sanitizer")
+def test_demo():
+    """What `make demo` runs when all is built: without a GPU it takes the processor, and it ends well."""
+    output = run("make/demo", seconds=300, BUILD=BUILD)
+    gpus = len(re.findall(r'"multiprocessors": \d', run(program("rondo"), "info", "--json", "-")))
+    assert (f"on {gpus} GPU(s)" if gpus > 0 else "on the processor") in output, output
+    assert "exit code 3: deadlock, as expected" in output and "test accuracy 97" in output, output
