@@ -52,8 +52,9 @@ struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy);
 const struct rondo_endpoint_address *rondo_proxy_endpoint_address(const struct rondo_proxy *proxy, const char *name);
 /* The port's other side is known: from now on the port is worked. Any thread. */
 void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
-/* The reverse: returns when all that the device had published has arrived at the other side, or never will; bounded by a few
- * seconds. Not on a control thread, nor by the holder of the claim. */
+/* The reverse: returns when all that the device had published has arrived at the other side, or never will. A peer with which
+ * nothing has moved for as long as the library has patience (transport/context.h) is given up. Not on a control thread, nor by
+ * the holder of the claim. */
 void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port);
 /* By the holder of the claim: the peer cannot be reached over the network any more. Operations with it fail, on the proxy's own
  * thread and a little later. network and why are copied. */

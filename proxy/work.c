@@ -20,7 +20,6 @@
 enum {
     CREDIT_PASSES = 16, /* that a few credits are held back */
     TRIES = 50,         /* at a claim whose holder has been asked for it */
-    LEAVE_MS = 3000,    /* for what a port has on its way */
     SEVER_MS = 1000,    /* for the rest, once its connection has been given up */
 };
 
@@ -159,18 +158,42 @@ void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port)
     rondo_proxy_wake(proxy);
 }
 
-/* Waits, working itself where it can. 1: the port is idle. */
+/* What changes while a port's bytes move. */
+struct position {
+    uint64_t transmitted;
+    uint32_t sending, receiving;
+};
+
+/* By the holder of the claim. */
+static int has_moved(const struct rondo_port *port, struct position *last)
+{
+    struct position now = {port->transmitted, port->sending, port->receiving};
+    int moved = now.transmitted != last->transmitted || now.sending != last->sending || now.receiving != last->receiving;
+    *last = now;
+    return moved;
+}
+
+static int patience_with(const struct rondo_proxy *proxy, const struct rondo_port *port)
+{
+    return proxy->context->upcalls.patience_ms(proxy->context->library, port->peer);
+}
+
+/* Waits, working itself where it can, until the port is idle (1), or has stood still for so many milliseconds (0). 0
+ * milliseconds: for as long as the library has patience with the peer, however that changes. */
 static int await_idle(struct rondo_proxy *proxy, const struct rondo_port *port, int milliseconds)
 {
-    int64_t deadline = rondo_clock_ms() + milliseconds;
+    struct position last = {0};
+    int64_t moved = rondo_clock_ms();
     /* Acquire: pairs with the end of work_port, after which the port is used no more. */
     for (int tries = 0; __atomic_load_n(&port->state, __ATOMIC_ACQUIRE) != RONDO_PORT_IDLE; tries++) {
-        if (rondo_clock_ms() >= deadline)
-            return 0;
         if (rondo_proxy_assist_begin(proxy)) {
             rondo_proxy_pass(proxy);
+            if (has_moved(port, &last))
+                moved = rondo_clock_ms();
             rondo_proxy_drop_claim(proxy);
         }
+        if (rondo_clock_ms() - moved >= (milliseconds > 0 ? milliseconds : patience_with(proxy, port)))
+            return __atomic_load_n(&port->state, __ATOMIC_ACQUIRE) == RONDO_PORT_IDLE;
         if (tries >= 16) {
             struct timespec pause = {0, 100000};
             nanosleep(&pause, NULL);
@@ -185,7 +208,7 @@ void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
 {
     __atomic_store_n(&port->state, RONDO_PORT_LEAVING, __ATOMIC_RELEASE);
     rondo_proxy_wake(proxy);
-    if (await_idle(proxy, port, LEAVE_MS))
+    if (await_idle(proxy, port, 0))
         return;
     rondo_log(RONDO_LOG_INFO, proxy->context->rank, "rank %d does not take what is on its way over %s: giving it up",
               port->peer, port->network->name);

@@ -301,6 +301,29 @@ def test_a_short_freeze_is_no_death():
         job.finish()
 
 
+def test_a_freeze_while_bytes_are_on_their_way():
+    """A rank closes a connector whose last bytes the other side does not take for longer than it would take a dead one."""
+    with Job(2, program("faults"), "--scenario", "leave", "--count", 16, each=pretend([0, 1]), seconds=30, UCX_TLS="tcp", UCX_RNDV_THRESH=1) as job:
+        job.wait_for("READY", [1])
+        job.wait_for("SENT", [0])
+        time.sleep(5)
+        assert "FREED" not in job.output(), job.output()
+        job.ranks[1].process.send_signal(signal.SIGCONT)
+        expect_errors(job, [0, 1], (SUCCESS,))
+        job.finish()
+
+
+def test_bytes_that_are_never_taken():
+    """With RONDO_TIMEOUT a rank waits no longer than that for them, and has lost the other one."""
+    with Job(2, program("faults"), "--scenario", "leave", "--count", 16, each=pretend([0, 1]), UCX_TLS="tcp", UCX_RNDV_THRESH=1,
+             RONDO_TIMEOUT=3) as job:
+        job.wait_for("SENT", [0])
+        since = time.monotonic()
+        job.wait_for("FREED", [0])
+        assert time.monotonic() - since < LIMIT, job.output()
+        expect_errors(job, [0])
+
+
 def test_a_frozen_host_with_a_timeout():
     with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", RONDO_TIMEOUT=1) as job:
         job.wait_for("READY")

@@ -33,6 +33,9 @@ struct rondo_transport_upcalls {
     int (*has_outstanding)(void *library);
     /* Data have arrived while operations are outstanding and no daemon runs: starts it before its pause is over. Any thread. */
     void (*hasten_daemon)(void *library);
+    /* For how many milliseconds in a row what is on its way to the peer may stand still before the peer is given up: few where
+     * it is gone, many where it may just be slow. Any thread; takes no lock, and changes with time. */
+    int (*patience_ms)(void *library, int peer);
 };
 
 struct rondo_transport_context {

@@ -54,6 +54,11 @@
 #define FAREWELL_SECONDS 5.0
 #define LEAST_SECONDS    1.0
 
+/* Seconds for which what is on its way to a peer may stand still before the peer is given up, which fails all communicators
+ * that it is in: one that lives, or RONDO_TIMEOUT if that is less, and one that is gone, which is the least. */
+#define STILL_SECONDS 30.0
+#define GONE_SECONDS  3.0
+
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
 static const struct rondo_failure_listener *const failure_listeners[] = {
     &rondo_hang_failure, &rondo_connection_failure, &rondo_submission_failure, &rondo_agreement_failure, NULL};
@@ -394,6 +399,16 @@ static void hasten_daemon(void *library)
     rondo_queue_hasten(library);
 }
 
+static int patience_ms(void *library, int peer)
+{
+    const struct rondo_runtime *runtime = library;
+    double timeout = runtime->settings.timeout;
+    double seconds = timeout > 0 && timeout < STILL_SECONDS ? timeout : STILL_SECONDS;
+    if (seconds < GONE_SECONDS || rondo_is_gone(runtime, peer))
+        seconds = GONE_SECONDS;
+    return (int) (seconds * 1000);
+}
+
 /* Fills in what transports and the proxy see of the runtime. Device, arena and segments exist; no transport has been called. */
 static void fill_transport_context(struct rondo_runtime *runtime)
 {
@@ -406,7 +421,11 @@ static void fill_transport_context(struct rondo_runtime *runtime)
     context->arena = runtime->arena;
     context->segments = runtime->segments;
     context->peers = runtime->peers;
-    context->upcalls = (struct rondo_transport_upcalls){fetch_endpoint_address, link_lost, has_outstanding, hasten_daemon};
+    context->upcalls = (struct rondo_transport_upcalls){.fetch_endpoint_address = fetch_endpoint_address,
+                                                        .link_lost = link_lost,
+                                                        .has_outstanding = has_outstanding,
+                                                        .hasten_daemon = hasten_daemon,
+                                                        .patience_ms = patience_ms};
     context->library = runtime;
 }
 

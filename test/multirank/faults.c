@@ -226,6 +226,33 @@ static rondo_result_t serve(struct rank *me)
     return result;
 }
 
+/* Rank 1 stops itself before it takes part in the last broadcast on a communicator that rank 0 then frees: the bytes are still
+ * on their way. However long that takes, the world lives on. */
+static rondo_result_t leave(struct rank *me)
+{
+    rondo_comm_t comm;
+    size_t n = (size_t) count;
+    float *memory = filled(n, (float) me->rank);
+    MUST(rondo_comm_dup(me->world, &comm));
+    MUST(rondo_bcast(memory, n, RONDO_FLOAT, 0, comm)); /* connects */
+    ready();
+    if (me->rank == 1)
+        raise(SIGSTOP);
+    else
+        ranks_sleep(0.5);
+    MUST(rondo_bcast(memory, n, RONDO_FLOAT, 0, comm));
+    float last;
+    ranks_get(&last, memory + n - 1, sizeof(last));
+    CHECK(last == 0, "received %g", (double) last);
+    printf("SENT\n");
+    fflush(stdout);
+    MUST(rondo_comm_free(&comm));
+    printf("FREED\n");
+    fflush(stdout);
+    ranks_release(memory);
+    return rondo_barrier(me->world);
+}
+
 /* Rank 1 exits normally, but without rondo_finalize. */
 static rondo_result_t exits_early(struct rank *me)
 {
@@ -399,6 +426,8 @@ int main(int argc, char **argv)
         result = survivors(&me);
     else if (strcmp(scenario, "serve") == 0)
         result = serve(&me);
+    else if (strcmp(scenario, "leave") == 0)
+        result = leave(&me);
     else if (strcmp(scenario, "exits_early") == 0)
         result = exits_early(&me);
     else if (strcmp(scenario, "dup") == 0 || strcmp(scenario, "split") == 0)
