@@ -43,10 +43,12 @@ static void *obtain_device(void *argument, size_t bytes)
     void *memory = NULL;
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
     cudaError_t error = cudaMalloc(&memory, bytes);
-    if (error == cudaSuccess && (error = put(cuda, memory, NULL, bytes)) != cudaSuccess)
+    if (error == cudaSuccess)
+        error = put(cuda, memory, NULL, bytes);
+    if (error != cudaSuccess) {
         cudaFree(memory);
-    if (error != cudaSuccess)
         memory = NULL;
+    }
     rondo_cuda_end(caller, cuda->index);
     return memory;
 }

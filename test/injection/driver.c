@@ -2,13 +2,13 @@
  * Runs the parts of scenario.c with one failure each and judges what the ranks saw. A run is three forked processes; everything
  * is loaded before the fork, so a run takes some tens of milliseconds. Up to --jobs runs are under way at once. On a GPU a run
  * takes as long as CUDA takes to begin, which must be new in each process: processes make one run after the other, until one is
- * not right; only what CUDA's beginning calls fails in a new process each time. Where no name of a function is given, calls of
- * libc fail on the host, and calls of CUDA on a GPU.
+ * not right; only what a process's first run alone calls, as CUDA begins, fails in a new process each time. Where no name of a
+ * function is given, calls of libc fail on the host, and calls of CUDA on a GPU.
  *
- * A point is (part, rank, function, way, n). Without --sample all points are tried: n counts up until a run makes no n-th call.
- * A run is right if every rank ends in time, without a crash, and finalizes; if a rank that fails is followed by all others;
- * if what a successful call gave is right; and if nothing is left: no allocation, descriptor or thread more than in a run
- * without a failure.
+ * A point is (part, rank, function, way, n). Without --sample all points are tried: n counts up to the calls of a run without a
+ * failure, and on until a run makes no n-th call. A run is right if every rank ends in time, without a crash, and finalizes; if
+ * a rank that fails is followed by all others; if what a successful call gave is right; and if nothing is left: no allocation,
+ * descriptor or thread more than in a run without a failure.
  */
 #include "test/injection/run.h"
 
@@ -61,52 +61,62 @@ static void run_clean(int part)
     }
 }
 
-/* Whether warm processes can stand for new ones where the rank's calls of the function fail: they call it as often. What is
- * called when CUDA begins needs a new process for each run. */
-static int can_be_warm(int part, int rank, int function)
+/* Whether only a process's first run makes that call of the point's function, as CUDA's beginning does: no rank makes it from
+ * there, through the same callers, in a later run. How often a rank comes to the same place differs from run to run. */
+static int is_of_a_first_run(const struct point *point)
 {
-    return part_reuses(&parts[part]) &&
-           clean[0][part][rank].inject.calls[function] == clean[1][part][rank].inject.calls[function];
+    if (point->number > INJECT_SITES)
+        return 1;
+    uint64_t context = clean[0][point->part][point->rank].inject.contexts[point->function][point->number - 1];
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct inject_record *later = &clean[1][point->part][rank].inject;
+        for (long n = 0; n < later->calls[point->function] && n < INJECT_SITES; n++)
+            if (later->contexts[point->function][n] == context)
+                return 0;
+    }
+    return 1;
 }
 
-/* All points with the same part, rank, function and way: the runs of several numbers at once, in order, until two in a row have
- * made no such call. */
-struct sweep {
-    struct point next;
-    long last; /* calls of a run without a failure */
-    int misses;
-};
-
-static int sweep_done(const struct sweep *sweep)
+/* Whether the point is to be tried: with new processes, where others can be reused, only what those do not call. */
+static int is_wanted(const struct point *point)
 {
-    return (sweep->misses > 0 && sweep->next.number > sweep->last) || sweep->next.number > most;
+    return point->warm || !part_reuses(&parts[point->part]) || is_of_a_first_run(point);
+}
+
+/* Calls that a run without a failure makes. */
+static long calls(const struct point *point)
+{
+    return clean[point->warm][point->part][point->rank].inject.calls[point->function];
 }
 
 /* Runs that took too long, to be repeated one at a time when no other is under way. */
 static struct point late_points[JOBS_MAX];
 static int late_count;
 
-static int same_sweep(const struct sweep *sweep, const struct point *point)
-{
-    return sweep != NULL && point->part == sweep->next.part && point->rank == sweep->next.rank &&
-           point->function == sweep->next.function && point->way == sweep->next.way;
-}
+/* Beyond the last call of a run without a failure: each is there because the run of the call before it made that call. */
+static struct point more_points[JOBS_MAX];
+static int more_count;
 
-static void note_miss(struct sweep *sweep, const struct slot *slot)
+static void note_more(const struct slot *slot)
 {
-    if (same_sweep(sweep, &slot->point) && !slot->job->ranks[slot->point.rank].inject.fired && slot->point.number > sweep->last)
-        sweep->misses++;
+    const struct point *point = &slot->point;
+    int only_first = part_reuses(&parts[point->part]) && !point->warm;
+    if (!slot->job->ranks[point->rank].inject.fired || point->number < calls(point) || point->number >= most || only_first ||
+        more_count == JOBS_MAX || sample > 0)
+        return;
+    more_points[more_count] = *point;
+    more_points[more_count++].number++;
 }
 
 /* Ends the run that ends first. One that must be repeated is, when the others have ended too. */
-static void finish_one(struct sweep *sweep)
+static void finish_one(void)
 {
     struct slot *slot;
     while ((slot = await()) != NULL) {
         if (judge(slot))
             late_points[late_count++] = slot->point;
         else
-            note_miss(sweep, slot);
+            note_more(slot);
         end_run(slot);
         if (late_count == 0)
             return;
@@ -116,22 +126,38 @@ static void finish_one(struct sweep *sweep)
         begin_run(slot, late_points[--late_count], 1);
         await();
         judge(slot);
-        note_miss(sweep, slot);
+        note_more(slot);
         end_run(slot);
     }
 }
 
-static void run_sweep(struct sweep *sweep)
+static int has_time(void)
 {
-    while (!sweep_done(sweep) && (budget <= 0 || now() - started < budget)) {
-        struct slot *slot = idle_slot();
-        if (slot == NULL) {
-            finish_one(sweep);
-            continue;
-        }
-        begin_run(slot, sweep->next, 0);
-        sweep->next.number++;
-    }
+    return budget <= 0 || now() - started < budget;
+}
+
+static void begin_point(struct point point)
+{
+    struct slot *slot;
+    while ((slot = idle_slot()) == NULL)
+        finish_one();
+    begin_run(slot, point, 0);
+}
+
+static void begin_more_points(void)
+{
+    while (more_count > 0 && has_time())
+        begin_point(more_points[--more_count]);
+}
+
+/* Ends all runs, and those that they ask for. */
+static void finish_all(void)
+{
+    do {
+        begin_more_points();
+        while (await() != NULL)
+            finish_one();
+    } while (more_count > 0 && has_time());
 }
 
 /* Whether one of the patterns of fnmatch, between commas, matches the name. */
@@ -170,37 +196,49 @@ static int selected(int part, int rank, int function, int way)
            (only_way < 0 || only_way == way);
 }
 
+typedef void visit_function(struct point point, void *argument);
+
+/* Calls the function with the first point of each (part, rank, function, way, warm) of the part that is selected. */
+static void for_each_first(int part, visit_function *visit, void *argument)
+{
+    for (int warm = part_reuses(&parts[part]); warm >= 0; warm--)
+        for (int rank = 0; rank < RANKS; rank++)
+            for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
+                for (int way = 0; inject_way(function, way) != 0; way++)
+                    if (selected(part, rank, function, way))
+                        visit((struct point){part, rank, function, way, 1, warm}, argument);
+}
+
+/* All points with the same part, rank, function, way and kind of process: the runs of several numbers at once, in order. */
+static void try_from(struct point point, void *unused)
+{
+    long last = calls(&point);
+    (void) unused;
+    if (only_number > 0) {
+        point.number = only_number;
+        if (last > 0 && is_wanted(&point))
+            run_alone(point);
+        return;
+    }
+    for (; point.number <= last && point.number <= most && has_time(); point.number++) {
+        begin_more_points();
+        if (is_wanted(&point))
+            begin_point(point);
+    }
+}
+
 static void try_all(void)
 {
     for (int part = 0; part < part_count; part++)
-        for (int rank = 0; rank < RANKS; rank++)
-            for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
-                for (int way = 0; inject_way(function, way) != 0; way++) {
-                    long last = clean[0][part][rank].inject.calls[function];
-                    if (!selected(part, rank, function, way) || last == 0)
-                        continue;
-                    struct sweep sweep = {{part, rank, function, way, 1, can_be_warm(part, rank, function)}, last, 0};
-                    if (only_number > 0) {
-                        sweep.next.number = only_number;
-                        run_alone(sweep.next);
-                        continue;
-                    }
-                    run_sweep(&sweep);
-                }
-    while (await() != NULL)
-        finish_one(NULL);
+        for_each_first(part, try_from, NULL);
+    finish_all();
 }
 
-/* Calls that a run without a failure makes, each once for each of its ways to fail. */
-static long points_of(int part)
+/* Calls that a run without a failure makes, each once for each of its ways to fail; [0]: by new processes, [1]: by others. */
+static void count_from(struct point point, void *points)
 {
-    long points = 0;
-    for (int rank = 0; rank < RANKS; rank++)
-        for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
-            for (int way = 0; inject_way(function, way) != 0; way++)
-                if (selected(part, rank, function, way))
-                    points += clean[0][part][rank].inject.calls[function];
-    return points;
+    for (long last = calls(&point); point.number <= last; point.number++)
+        ((long *) points)[point.warm] += is_wanted(&point);
 }
 
 static uint64_t mix(uint64_t x)
@@ -210,6 +248,8 @@ static uint64_t mix(uint64_t x)
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
+
+enum { CHOICES = 20000 };
 
 struct choice {
     struct point point;
@@ -222,55 +262,53 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+static struct choice choices[CHOICES];
+static int choice_count;
+
+/* Draws from the points that begin with this one: one for each place, by a fixed rule. */
+static void choose_from(struct point point, void *unused)
+{
+    static uintptr_t seen[CHOICES][2];
+    static uint64_t weights[CHOICES];
+    const struct inject_record *record = &clean[point.warm][point.part][point.rank].inject;
+    const uintptr_t key = (uintptr_t) (point.function * INJECT_WAYS + point.way);
+    (void) unused;
+    for (; point.number <= record->calls[point.function] && point.number <= INJECT_SITES; point.number++) {
+        if (!is_wanted(&point))
+            continue;
+        uintptr_t site = record->sites[point.function][point.number - 1];
+        uint64_t weight = mix(mix((uint64_t) (point.part * RANKS + point.rank)) + (uint64_t) point.number);
+        int at = 0;
+        while (at < choice_count && (seen[at][0] != site || seen[at][1] != key))
+            at++;
+        if (at == CHOICES || (at < choice_count && weights[at] <= weight))
+            continue;
+        seen[at][0] = site;
+        seen[at][1] = key;
+        weights[at] = weight;
+        choices[at].point = point;
+        choice_count += at == choice_count;
+    }
+}
+
 /* One point for each place in the source, function and way: the rank and the part are drawn by a fixed rule from those that
  * come there. The points are tried in an order that is fixed too and spreads over all functions, until there are enough. */
 static void try_sample(void)
 {
-    enum { MOST = 20000 };
-    static struct choice choices[MOST];
-    static uintptr_t seen[MOST][2];
-    static uint64_t weights[MOST];
-    int count = 0;
     for (int part = 0; part < part_count; part++)
-        for (int rank = 0; rank < RANKS; rank++)
-            for (int function = 0; function < INJECT_FUNCTION_COUNT; function++) {
-                const int warm = can_be_warm(part, rank, function);
-                const struct inject_record *record = &clean[warm][part][rank].inject;
-                for (long n = 0; n < record->calls[function] && n < INJECT_SITES; n++)
-                    for (int way = 0; inject_way(function, way) != 0; way++) {
-                        if (!selected(part, rank, function, way))
-                            continue;
-                        uintptr_t site = record->sites[function][n], key = (uintptr_t) (function * INJECT_WAYS + way);
-                        uint64_t weight = mix(mix((uint64_t) (part * RANKS + rank)) + (uint64_t) n);
-                        int at = 0;
-                        while (at < count && (seen[at][0] != site || seen[at][1] != key))
-                            at++;
-                        if (at == MOST || (at < count && weights[at] <= weight))
-                            continue;
-                        seen[at][0] = site;
-                        seen[at][1] = key;
-                        weights[at] = weight;
-                        choices[at].point = (struct point){part, rank, function, way, n + 1, warm};
-                        count += at == count;
-                    }
-            }
+        for_each_first(part, choose_from, NULL);
     /* The k-th place of each function comes before the k+1-th of any. */
     static int of_function[INJECT_FUNCTION_COUNT * INJECT_WAYS];
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < choice_count; i++) {
         int *turn = &of_function[choices[i].point.function * INJECT_WAYS + choices[i].point.way];
         choices[i].order = (uint64_t) (*turn)++ << 32 | (mix((uint64_t) i) >> 32);
     }
-    qsort(choices, (size_t) count, sizeof(*choices), by_order);
+    qsort(choices, (size_t) choice_count, sizeof(*choices), by_order);
     int chosen = 0;
-    for (; chosen < count && chosen < sample && (budget <= 0 || now() - started < budget); chosen++) {
-        struct slot *slot;
-        while ((slot = idle_slot()) == NULL)
-            finish_one(NULL);
-        begin_run(slot, choices[chosen].point, 0);
-    }
-    while (await() != NULL)
-        finish_one(NULL);
-    printf("sample: %d of %d places and ways\n", chosen, count);
+    for (; chosen < choice_count && chosen < sample && has_time(); chosen++)
+        begin_point(choices[chosen].point);
+    finish_all();
+    printf("sample: %d of %d places and ways\n", chosen, choice_count);
 }
 
 /* ---- the command line ---- */
@@ -372,9 +410,12 @@ int main(int argc, char **argv)
         printf("injection: runs without a failure fail\n");
         return 2;
     }
-    for (int part = 0; sample == 0 && only_number == 0 && part < part_count; part++)
+    for (int part = 0; sample == 0 && only_number == 0 && part < part_count; part++) {
+        long points[2] = {0};
+        for_each_first(part, count_from, points);
         if (part_selected(part))
-            printf("%s: about %ld points\n", parts[part].name, points_of(part));
+            printf("%s: about %ld points, %ld of them by new processes\n", parts[part].name, points[0] + points[1], points[0]);
+    }
     fflush(stdout);
     started = now();
     if (sample > 0)

@@ -112,14 +112,31 @@ void inject_disarm(void)
     __atomic_store_n(&records[self], NULL, __ATOMIC_RELEASE);
 }
 
+/* A hash of the place in the library and of two or three callers: with all of them, places that are the same would differ by
+ * what a wait happened to be in. */
+static uint64_t context(void)
+{
+    void *stack[6]; /* this function, inject_now and the wrapper first */
+    uint64_t hash = 0xcbf29ce484222325u;
+    inject_pause(); /* it may allocate */
+    int depth = backtrace(stack, 6);
+    inject_resume();
+    for (int i = 0; i < depth; i++)
+        hash = (hash ^ (uintptr_t) stack[i]) * 0x100000001b3u;
+    return hash;
+}
+
 int inject_now(enum inject_function function, const void *site)
 {
     struct inject_record *to = paused ? NULL : __atomic_load_n(&records[self], __ATOMIC_ACQUIRE);
     if (to == NULL)
         return 0;
     long number = __atomic_add_fetch(&to->calls[function], 1, __ATOMIC_RELAXED);
-    if (number <= INJECT_SITES)
+    if (number <= INJECT_SITES) {
         to->sites[function][number - 1] = (uintptr_t) site;
+        if (to->wants_contexts)
+            to->contexts[function][number - 1] = context();
+    }
     if ((int) function != wanted.function || self != wanted.rank || number < wanted.number ||
         (number > wanted.number && !wanted.lasting))
         return 0;

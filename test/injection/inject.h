@@ -32,10 +32,12 @@ enum inject_function {
 
 /* What a rank has done, in memory that outlives it. */
 struct inject_record {
-    long calls[INJECT_FUNCTION_COUNT];                    /* counted calls */
-    uintptr_t sites[INJECT_FUNCTION_COUNT][INJECT_SITES]; /* where each was made from: a return address */
-    int fired;                                            /* the n-th call was made, and failed */
-    uintptr_t fired_site;                                 /* where it was made from */
+    long calls[INJECT_FUNCTION_COUNT];                      /* counted calls */
+    uintptr_t sites[INJECT_FUNCTION_COUNT][INJECT_SITES];   /* where each was made from: a return address */
+    int wants_contexts;                                     /* set before the run */
+    uint64_t contexts[INJECT_FUNCTION_COUNT][INJECT_SITES]; /* if it is: a hash of where and of the callers */
+    int fired;                                              /* the n-th call was made, and failed */
+    uintptr_t fired_site;                                   /* where it was made from */
     int fired_depth;
     void *fired_stack[INJECT_DEPTH]; /* the same with its callers */
 };

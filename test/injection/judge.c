@@ -51,8 +51,9 @@ static void name_point(const struct point *point, char *text, size_t bytes)
     if (point->function < 0)
         snprintf(text, bytes, "--part %s without a failure", parts[point->part].name);
     else
-        snprintf(text, bytes, "--part %s --rank %d --function %s --way %d --number %ld (%s)", parts[point->part].name,
+        snprintf(text, bytes, "--part %s --rank %d --function %s --way %d --number %ld%s (%s)", parts[point->part].name,
                  point->rank, inject_function_name(point->function), point->way, point->number,
+                 part_reuses(&parts[point->part]) && !point->warm ? " --reuse 0" : "",
                  inject_way_name(point->function, inject_way(point->function, point->way)));
 }
 

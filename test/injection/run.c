@@ -270,8 +270,10 @@ static void start_run(struct slot *slot, struct point point)
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
     snprintf(job->trace, sizeof(job->trace), "/tmp/%.40s.json", job->name);
     job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED || part_on_gpu(part) ? 3 : 1);
-    for (int rank = 0; rank < RANKS; rank++)
+    for (int rank = 0; rank < RANKS; rank++) {
         job->normal_threads[rank] = point.function < 0 ? -1 : clean[point.warm][point.part][rank].threads;
+        job->ranks[rank].inject.wants_contexts = point.function < 0 && part_reuses(part);
+    }
     *slot->ordered = point;
     if (ftruncate(slot->log, 0) == 0)
         lseek(slot->log, 0, SEEK_SET);
