@@ -74,6 +74,8 @@ rondo_result_t rondo_copy_engine_open(struct rondo_comm *comm)
         engine->words = make_words(comm);
     rondo_result_t result =
         rondo_window_open(comm, (char *) engine->words, engine->words != NULL ? words_bytes(comm) : 0, &engine->window);
+    if (result == RONDO_ERR_BUFFER) /* these are the library's words, and no mistake of the caller's */
+        result = rondo_comm_conclude(comm, "register", rondo_fail(RONDO_ERR_DEVICE, "copy engines: %s", rondo_last_error()));
     if (result != RONDO_SUCCESS) {
         destroy(comm, engine);
         return result;

@@ -7,7 +7,8 @@
 #include "lib/context/runtime.h"
 
 /* Checks the arguments of a call in any form. Any thread, not under a lock. Returns RONDO_ERR_ARGUMENT or RONDO_ERR_BUFFER for
- * the first wrong argument, with its value in the message. Other ranks take no part. */
+ * the first wrong argument, with its value in the message; RONDO_ERR_DEVICE where a GPU's memory cannot be looked at. Other
+ * ranks take no part. */
 rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rondo_call *call);
 
 /* What all ranks of a call must have in common: plain data without padding, which check.c compares byte by byte. */

@@ -173,8 +173,8 @@ int rondo_progress_settle(struct rondo_runtime *runtime, const struct rondo_comm
 
 /* ---- the public calls ---- */
 
-/* Sets *out to the handle's request. Returns RONDO_ERR_STATE unless it is persistent and inactive; RONDO_ERR_BUFFER as
- * rondo_request_still. */
+/* Sets *out to the handle's request. Returns RONDO_ERR_STATE unless it is persistent and inactive; else as rondo_request_still,
+ * whose errors of the GPU fail the communicator. */
 static rondo_result_t find_startable(rondo_request_t handle, const char *function, struct rondo_request **out)
 {
     rondo_result_t result = rondo_request_of(handle, function, out);
@@ -185,7 +185,7 @@ static rondo_result_t find_startable(rondo_request_t handle, const char *functio
         return rondo_fail(RONDO_ERR_STATE, "%s: the request is not persistent", function);
     if (rondo_request_state(request) != RONDO_REQUEST_INACTIVE)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) is active", function, rondo_kind_name(request->call.kind));
-    return rondo_request_still(request);
+    return rondo_comm_conclude(request->comm, function, rondo_request_still(request));
 }
 
 static rondo_result_t start(rondo_request_t handle, const char *function)

@@ -403,7 +403,8 @@ in_block_form(const struct rondo_comm *comm, const struct rondo_call *call, stru
     return block;
 }
 
-/* Finds the communicator, and checks the arguments. Sets *call to the call to make, which may be in room. */
+/* Finds the communicator, and checks the arguments. Sets *call to the call to make, which may be in room. A mistake in the
+ * arguments is this rank's alone; where the memory cannot be looked at, the other ranks must not wait. */
 static rondo_result_t check(rondo_comm_t handle, const struct rondo_call **call, struct rondo_call *room, enum rondo_form form,
                             struct rondo_comm **comm)
 {
@@ -411,9 +412,11 @@ static rondo_result_t check(rondo_comm_t handle, const struct rondo_call **call,
     if (*comm == NULL)
         return refuse(handle, *call, form);
     rondo_result_t result = rondo_call_check(*comm, *call);
-    if (result == RONDO_SUCCESS && (*call)->kind == RONDO_KIND_REDUCE_SCATTER)
+    if (result != RONDO_SUCCESS)
+        return rondo_comm_conclude(*comm, rondo_kind_name((*call)->kind), result);
+    if ((*call)->kind == RONDO_KIND_REDUCE_SCATTER)
         *call = in_block_form(*comm, *call, room);
-    return result;
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
@@ -455,7 +458,7 @@ static rondo_result_t make_over(struct rondo_comm *comm, const struct rondo_call
     if (status == RONDO_SUCCESS)
         status = rondo_request_take(comm, result);
     if (status != RONDO_SUCCESS)
-        return status;
+        return rondo_comm_conclude(comm, rondo_kind_name(call->kind), status);
     struct rondo_request *request = *result;
     request->call = (struct rondo_call){.kind = call->kind, .type = call->type, .root = call->root};
     request->empty = 1;

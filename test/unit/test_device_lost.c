@@ -1,5 +1,6 @@
-/* What ends a communicator: of a lost device, running, waiting and later operations all end with the reason, and finalizing
- * works; of ranks that are gone, one that died is the reason, and not one that left because of that. */
+/* What ends a communicator: of a lost device, or of one that fails while a call looks at its memory, running, waiting and later
+ * operations all end with the reason, and finalizing works; of ranks that are gone, one that died is the reason, and not one
+ * that left because of that. */
 #include "lib/context/failure.h"
 #include "lib/submission/queue.h"
 
@@ -12,6 +13,9 @@
 
 #include "test/unit/support/open_runtime.h"
 #include "lib/submission/state.h"
+#if RONDO_WITH_CUDA
+#include "transport/memory/cuda_driver.h"
+#endif
 
 enum { MESSAGES = 40 }; /* more operations than a lane holds on the device */
 
@@ -47,6 +51,34 @@ static void test_lost(void **state)
     assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
+#if RONDO_WITH_CUDA
+/* The buffers of a rank on a GPU cannot be looked at. That is no mistake of the caller's: the other ranks must not wait. */
+static void test_memory_that_cannot_be_looked_at(void **state)
+{
+    (void) state;
+    if (rondo_cuda_driver() != NULL)
+        skip();
+    for (int form = 0; form < 3; form++) {
+        rondo_t handle;
+        rondo_comm_t world;
+        rondo_request_t request;
+        int32_t from[4] = {1, 2, 3, 4}, to[4];
+        open_runtime(&handle, &world);
+        struct rondo_runtime *runtime = object_of(handle);
+        const int host = runtime->device_index;
+        runtime->device_index = 0;
+        const rondo_result_t result = form == 0 ? rondo_allreduce(from, to, 4, RONDO_INT32, RONDO_SUM, world)
+                                      : form == 1
+                                          ? rondo_iallreduce(from, to, 4, RONDO_INT32, RONDO_SUM, world, &request)
+                                          : rondo_allreduce_init(from, to, 4, RONDO_INT32, RONDO_SUM, world, NULL, &request);
+        assert_int_equal(result, RONDO_ERR_DEVICE);
+        runtime->device_index = host;
+        assert_int_equal(rondo_barrier(world), RONDO_ERR_DEVICE);
+        assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
+    }
+}
+#endif
+
 /* A communicator that is listed after the notices. Rank 0, which heard of the death first, has left before. */
 static void test_a_death_before_a_leave(void **state)
 {
@@ -74,6 +106,12 @@ static void test_a_death_before_a_leave(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost), cmocka_unit_test(test_a_death_before_a_leave)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost),
+#if RONDO_WITH_CUDA
+        cmocka_unit_test(test_memory_that_cannot_be_looked_at),
+#endif
+        cmocka_unit_test(test_a_death_before_a_leave),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

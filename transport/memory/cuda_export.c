@@ -164,10 +164,12 @@ rondo_result_t rondo_cuda_still(const struct rondo_cuda_export *exported)
     int same = (uint32_t) pointer.kind == exported->handle.kind && pointer.buffer_id == exported->handle.buffer_id;
     if (same && exported->allocation != 0) {
         CUmemGenericAllocationHandle now = 0;
-        same = rondo_cuda_driver()->cuMemRetainAllocationHandle(&now, base) == CUDA_SUCCESS;
-        if (same)
+        CUresult status = rondo_cuda_driver()->cuMemRetainAllocationHandle(&now, base);
+        if (status != CUDA_SUCCESS && status != CUDA_ERROR_INVALID_VALUE) /* it says nothing of the memory */
+            return rondo_cuda_result(status, RONDO_ERR_DEVICE, "cuMemRetainAllocationHandle");
+        if (status == CUDA_SUCCESS)
             (void) rondo_cuda_driver()->cuMemRelease(now);
-        same = same && now == exported->allocation;
+        same = status == CUDA_SUCCESS && now == exported->allocation;
     }
     if (same)
         return RONDO_SUCCESS;

@@ -84,7 +84,8 @@ void rondo_cuda_unexport(struct rondo_cuda_export *exported);
 /* Whether that GPU, of a rank in this process, may use the exported memory at its own address. */
 int rondo_cuda_reachable(const struct rondo_cuda_export *exported, const struct rondo_gpu_identity *reader);
 /* Whether the memory is the same allocation as when it was exported; RONDO_ERR_BUFFER with the address if it was freed, or
- * freed and allocated again. One driver call, cheap enough for every start. NULL: RONDO_SUCCESS. */
+ * freed and allocated again; RONDO_ERR_DEVICE if the driver does not say. One driver call, cheap enough for every start. NULL:
+ * RONDO_SUCCESS. */
 rondo_result_t rondo_cuda_still(const struct rondo_cuda_export *exported);
 
 /* Makes exported memory usable by this GPU at *pointer. Imports of one allocation by a process on one device share one mapping.
@@ -102,7 +103,7 @@ int rondo_cuda_mappings(void);
 /* ---- arguments ---- */
 
 /* Whether that GPU (-1: the host device) can use [buf, +bytes), an argument of the named function: RONDO_ERR_BUFFER with the
- * pointer, where it lives and what was wanted.
+ * pointer, where it lives and what was wanted; RONDO_ERR_DEVICE if the driver does not say.
  * One driver call, a small one for an allocation that the thread has passed lately. On the host device GPU memory is refused,
  * once the process has loaded the CUDA driver; a thread looks for that at every 16th call. bytes 0: anything goes. */
 rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t bytes, const char *function);
