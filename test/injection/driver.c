@@ -136,10 +136,22 @@ static int has_time(void)
     return budget <= 0 || now() - started < budget;
 }
 
+/* On a GPU the processes of one slot begin at a time: several at once take many times as long, and so do the runs beside them.
+ */
+static int must_wait(const struct slot *idle, const struct point *point)
+{
+    if (!part_on_gpu(&parts[point->part]) || !needs_new(idle, point))
+        return 0;
+    for (int i = 0; i < jobs; i++)
+        if (is_new(&slots[i]))
+            return 1;
+    return 0;
+}
+
 static void begin_point(struct point point)
 {
     struct slot *slot;
-    while ((slot = idle_slot()) == NULL)
+    while ((slot = idle_slot()) == NULL || must_wait(slot, &point))
         finish_one();
     begin_run(slot, point, 0);
 }

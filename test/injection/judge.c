@@ -192,6 +192,17 @@ static const char *find_fault(const struct slot *slot, int *leaking)
     return NULL;
 }
 
+/* Notes that the run is to be made again. */
+static int repeat(const struct slot *slot, const char *name, const char *fault)
+{
+    repeated++;
+    if (options.verbose) {
+        printf("repeated %s, %.2f s: %s\n", name, now() - slot->begun, fault != NULL ? fault : "it took long");
+        fflush(stdout);
+    }
+    return 1;
+}
+
 int judge(struct slot *slot)
 {
     const struct point *point = &slot->point;
@@ -209,20 +220,16 @@ int judge(struct slot *slot)
     int in_time = 1; /* whether no rank gave up waiting for the others to join */
     for (int rank = 0; rank < RANKS; rank++)
         in_time &= job->ranks[rank].code != RONDO_ERR_BOOTSTRAP && job->ranks[rank].code != RONDO_ERR_TIMEOUT;
-    if ((slot->late || (fault != NULL && !in_time)) && !slot->again) {
-        repeated++;
-        return 1;
-    }
+    if ((slot->late || (fault != NULL && !in_time)) && !slot->again)
+        return repeat(slot, name, fault);
     if (point->function >= 0) {
         if (injected->fired)
             count(point, TRIED);
         if (injected->fired && fault == NULL)
             count(point, failed ? ERRORS : ABSORBED);
     }
-    if (fault != NULL && point->function >= 0 && !injected->fired && slot->late == 0 && !slot->again) {
-        repeated++; /* the machine was too busy to connect in time */
-        return 1;
-    }
+    if (fault != NULL && point->function >= 0 && !injected->fired && slot->late == 0 && !slot->again)
+        return repeat(slot, name, fault); /* the machine was too busy to connect in time */
     if (fault != NULL || options.verbose) {
         describe_site(injected->fired_site, where, sizeof(where));
         printf("%s %s at %s, %.2f s: %s\n",

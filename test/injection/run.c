@@ -269,7 +269,7 @@ static void start_run(struct slot *slot, struct point point)
     snprintf(job->name, sizeof(job->name), "injection-%d-%d", (int) getpid(), ++serial);
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
     snprintf(job->trace, sizeof(job->trace), "/tmp/%.40s.json", job->name);
-    job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED || part_on_gpu(part) ? 3 : 1);
+    job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED ? 3 : 1) * (part_on_gpu(part) ? 5 : 1);
     for (int rank = 0; rank < RANKS; rank++) {
         job->normal_threads[rank] = point.function < 0 ? -1 : clean[point.warm][point.part][rank].threads;
         job->ranks[rank].inject.wants_contexts = point.function < 0 && part_reuses(part);
@@ -286,10 +286,20 @@ static void start_run(struct slot *slot, struct point point)
         start_process(slot, rank);
 }
 
+int needs_new(const struct slot *slot, const struct point *point)
+{
+    return slot->ranks[0] == 0 || slot->part != point->part || !point->warm;
+}
+
+int is_new(const struct slot *slot)
+{
+    return slot->active && (slot->warming || !slot->point.warm);
+}
+
 void begin_run(struct slot *slot, struct point point, int again)
 {
     const struct part *part = &parts[point.part];
-    if (slot->part != point.part || !point.warm)
+    if (needs_new(slot, &point))
         end_slot(slot);
     slot->point = point;
     slot->part = point.part;

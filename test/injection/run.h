@@ -52,6 +52,10 @@ double now(void);
 const char *make_slots(void);
 /* Whether the processes of the part's runs make several. */
 int part_reuses(const struct part *part);
+/* Whether the slot's processes cannot make the point's run, so that new ones begin; and whether the run under way is the first
+ * of its processes. */
+int needs_new(const struct slot *slot, const struct point *point);
+int is_new(const struct slot *slot);
 /* Starts a run. again: it repeats one that took too long, and has more time. */
 void begin_run(struct slot *slot, struct point point, int again);
 /* Waits until a run has ended, and returns it; NULL: none is under way. */
