@@ -737,6 +737,7 @@ RONDO_API rondo_result_t rondo_cart_create(rondo_comm_t comm, int ndims, const i
  * @param idle      becomes 1 if no operation that was called on comm so far, also on a stream, has anything left to do, else
  *                  0; launches of CUDA graphs are not counted; may be NULL
  * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @retval RONDO_ERR_DEVICE     the GPU's memory cannot be read, so that it is not known whether comm is idle
  * @ranks    None: the call is local.
  * @threads  Any.
  * @source   ncclCommGetAsyncError() of NCCL.

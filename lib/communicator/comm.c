@@ -442,13 +442,17 @@ static rondo_result_t check_streams(const struct rondo_comm *comm)
 {
     uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;
     for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
-        while (!rondo_stream_idle(lane)) {
-            if (rondo_comm_failure(comm) == RONDO_SUCCESS)
-                return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed on "
-                                                   "their streams yet");
-            if (rondo_clock_ns() > until)
+        for (int idle = 0; !idle;) {
+            rondo_result_t result = rondo_stream_idle(lane, &idle);
+            if (!idle && result == RONDO_SUCCESS && rondo_comm_failure(comm) == RONDO_SUCCESS)
+                result = rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed "
+                                                     "on their streams yet");
+            if (result != RONDO_SUCCESS && rondo_comm_failure(comm) == RONDO_SUCCESS)
+                return result;
+            if (!idle && rondo_clock_ns() > until)
                 return RONDO_SUCCESS;
-            sched_yield();
+            if (!idle)
+                sched_yield();
         }
     return RONDO_SUCCESS;
 }
@@ -492,9 +496,9 @@ rondo_result_t rondo_comm_status(rondo_comm_t handle, rondo_result_t *failure, i
     pthread_mutex_unlock(&comm->runtime->queue->lock);
     pthread_mutex_lock(&comm->runtime->lock);
     for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && *idle; lane = lane->next)
-        *idle = rondo_stream_idle(lane);
+        result = rondo_stream_idle(lane, idle);
     pthread_mutex_unlock(&comm->runtime->lock);
-    return RONDO_SUCCESS;
+    return result;
 }
 
 rondo_result_t rondo_comm_abort(rondo_comm_t handle, int code)

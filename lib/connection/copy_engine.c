@@ -172,22 +172,17 @@ uint32_t rondo_copy_engine_issued(const struct rondo_comm *comm)
     return engine != NULL ? __atomic_load_n(&engine->issued, __ATOMIC_RELAXED) : 0;
 }
 
-int rondo_copy_engine_idle(struct rondo_comm *comm)
+rondo_result_t rondo_copy_engine_idle(struct rondo_comm *comm, int *idle)
 {
     const struct rondo_copy_engine *engine = comm->connections->copy_engine;
     struct rondo_device *device = comm->runtime->device;
     const uint32_t issued = rondo_copy_engine_issued(comm);
-    if (issued == 0)
-        return 1;
     uint64_t words = 0;
-    if (device->kind->download(device, &words, engine->words, sizeof(words)) != RONDO_SUCCESS)
-        return 1; /* the device is lost */
-    const uint32_t done = (uint32_t) words;
-    if (done == issued)
-        return 1;
-    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+    rondo_result_t result = issued != 0 ? device->kind->download(device, &words, engine->words, sizeof(words)) : RONDO_SUCCESS;
+    *idle = result == RONDO_SUCCESS && (uint32_t) words == issued;
+    if (!*idle && rondo_comm_failure(comm) != RONDO_SUCCESS)
         release(comm, engine);
-    return 0;
+    return result;
 }
 
 void rondo_copy_engine_fail(struct rondo_comm *comm)

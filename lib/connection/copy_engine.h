@@ -29,9 +29,9 @@ int rondo_copy_engine_usable(const struct rondo_comm *comm);
 rondo_result_t rondo_copy_engine_enqueue(struct rondo_comm *comm, const struct rondo_copy_operation *what);
 /* How many operations were enqueued. */
 uint32_t rondo_copy_engine_issued(const struct rondo_comm *comm);
-/* Whether all operations are done. Those of a failed communicator end when they are waited for here: their waits are over then,
- * and their copies are done with whatever the buffers hold. */
-int rondo_copy_engine_idle(struct rondo_comm *comm);
+/* *idle: whether all operations are done. Those of a failed communicator end when they are waited for here: their waits are
+ * over then, and their copies are done with whatever the buffers hold. RONDO_ERR_DEVICE: the GPU's memory cannot be read. */
+rondo_result_t rondo_copy_engine_idle(struct rondo_comm *comm, int *idle);
 /* Ends the waits of a failed communicator's operations. Without locks. */
 void rondo_copy_engine_fail(struct rondo_comm *comm);
 /* No operation is enqueued any more, on any rank. */

@@ -191,8 +191,11 @@ static rondo_result_t find_startable(rondo_request_t handle, const char *functio
 static rondo_result_t start(rondo_request_t handle, const char *function)
 {
     struct rondo_request *request;
+    int idle = 1;
     rondo_result_t result = find_startable(handle, function, &request);
-    if (result == RONDO_SUCCESS && request->lane != NULL && !rondo_stream_idle(request->lane))
+    if (result == RONDO_SUCCESS && request->lane != NULL)
+        result = rondo_comm_conclude(request->comm, function, rondo_stream_idle(request->lane, &idle));
+    if (result == RONDO_SUCCESS && !idle)
         result = rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) has not been executed on its stream yet", function,
                             rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)

@@ -30,28 +30,30 @@ rondo_result_t rondo_stream_check(struct rondo_comm *comm, const char *function,
                : rondo_comm_conclude(comm, function, rondo_fail(result, "%s: %s", function, rondo_last_error()));
 }
 
-/* How many operations in stream order the lane has executed, with its life in the upper half. Reads device memory. */
-static uint64_t executed(const struct rondo_host_lane *lane)
+/* *count: how many operations in stream order the lane has executed, with its life in the upper half. Reads device memory. */
+static rondo_result_t count_executed(const struct rondo_host_lane *lane, uint64_t *count)
 {
     struct rondo_device *device = lane->comm->runtime->device;
-    uint64_t count = 0;
-    device->kind->download(device, &count, &device->daemon->lanes[lane->index].ordered, sizeof(count));
-    return count;
+    return device->kind->download(device, count, &device->daemon->lanes[lane->index].ordered, sizeof(*count));
 }
 
-int rondo_stream_idle(const struct rondo_host_lane *lane)
+rondo_result_t rondo_stream_idle(const struct rondo_host_lane *lane, int *idle)
 {
-    const int idle = (uint32_t) lane->requests->enqueued == 0 || executed(lane) == lane->requests->enqueued;
-    return idle && (lane->id != RONDO_LANE_STREAM || rondo_copy_engine_idle(lane->comm));
+    uint64_t enqueued = lane->requests->enqueued, count = enqueued;
+    rondo_result_t result = (uint32_t) enqueued != 0 ? count_executed(lane, &count) : RONDO_SUCCESS;
+    *idle = result == RONDO_SUCCESS && count == enqueued;
+    return *idle && lane->id == RONDO_LANE_STREAM ? rondo_copy_engine_idle(lane->comm, idle) : result;
 }
 
 /* ---- retired requests: they own layouts and scratch that their kernels may not have read yet ---- */
 
-/* Whether the request's kernel has ended. */
+/* Whether the request's kernel has ended, as far as is known. */
 static int is_executed(const struct rondo_request *request)
 {
+    uint64_t count = 0;
     /* A graph may be launched at any time. */
-    return request->device_number != RONDO_UNORDERED && executed(request->lane) > request->device_number;
+    return request->device_number != RONDO_UNORDERED && count_executed(request->lane, &count) == RONDO_SUCCESS &&
+           count > request->device_number;
 }
 
 /* Frees an enqueued request, at once or when its kernel has ended. Stream lock held. */

@@ -19,8 +19,9 @@ rondo_result_t rondo_stream_check(struct rondo_comm *comm, const char *function,
  * other ranks. */
 rondo_result_t rondo_stream_enqueue(struct rondo_request *first);
 
-/* Whether all operations of the lane that were enqueued outside of graphs have been executed. Reads the device's memory. */
-int rondo_stream_idle(const struct rondo_host_lane *lane);
+/* *idle: whether all operations of the lane that were enqueued outside of graphs have been executed. Reads the device's memory:
+ * RONDO_ERR_DEVICE if it cannot be read. */
+rondo_result_t rondo_stream_idle(const struct rondo_host_lane *lane, int *idle);
 
 /* Frees the retired requests of the communicator and the memory of its kernels. None of its kernels runs. */
 void rondo_stream_forget(struct rondo_comm *comm);

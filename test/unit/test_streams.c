@@ -51,6 +51,17 @@ static rondo_result_t is_captured(struct rondo_device *device, void *stream, int
     return looks == RONDO_SUCCESS ? looks : rondo_fail(looks, "planted");
 }
 
+static rondo_result_t reads; /* what reading the device's memory ends with */
+
+static rondo_result_t download(struct rondo_device *device, void *to, const void *from, size_t bytes)
+{
+    (void) device;
+    if (reads != RONDO_SUCCESS)
+        return rondo_fail(reads, "planted");
+    memcpy(to, from, bytes);
+    return RONDO_SUCCESS;
+}
+
 static int count_lines(const char *path, const char *words)
 {
     char line[1024];
@@ -75,6 +86,7 @@ static const struct rondo_device_kind *open_fake(rondo_t *handle, struct rondo_r
     fake.enqueue = enqueue;
     fake.stream_id = stream_id;
     fake.is_captured = is_captured;
+    fake.download = download;
     (*runtime)->device->kind = &fake;
     launched = captures = 0;
     return host;
@@ -175,6 +187,37 @@ static void test_wrong_streams_and_failures(void **state)
         assert_int_equal(rondo_request_free(&request), RONDO_SUCCESS);
         assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
     }
+}
+
+/* What the kernels have executed cannot be read: nothing is started or freed, and other ranks would wait for what is started.
+ */
+static void test_unreadable_memory(void **state)
+{
+    (void) state;
+    rondo_t handle;
+    struct rondo_runtime *runtime;
+    rondo_comm_t world, comm;
+    rondo_request_t request;
+    rondo_result_t failure;
+    int idle;
+    int32_t from[4] = {1, 2, 3, 4}, to[4];
+    const struct rondo_device_kind *host = open_fake(&handle, &runtime, &world);
+    assert_int_equal(rondo_comm_dup(world, &comm), RONDO_SUCCESS);
+    assert_int_equal(rondo_allreduce_init(from, to, 4, RONDO_INT32, RONDO_SUM, comm, NULL, &request), RONDO_SUCCESS);
+    assert_int_equal(rondo_start_on_stream(request, NULL), RONDO_SUCCESS);
+    rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, order + 1);
+    reads = RONDO_ERR_DEVICE;
+    assert_int_equal(rondo_comm_free(&comm), RONDO_ERR_DEVICE);
+    assert_int_equal(rondo_comm_status(comm, &failure, &idle), RONDO_ERR_DEVICE);
+    assert_int_equal(failure, RONDO_SUCCESS);
+    assert_int_equal(rondo_start(request), RONDO_ERR_DEVICE);
+    reads = RONDO_SUCCESS;
+    assert_int_equal(rondo_comm_status(comm, &failure, &idle), RONDO_SUCCESS);
+    assert_int_equal(failure, RONDO_ERR_DEVICE);
+    assert_int_equal(rondo_request_free(&request), RONDO_SUCCESS);
+    assert_int_equal(rondo_comm_free(&comm), RONDO_SUCCESS);
+    runtime->device->kind = host;
+    assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
 /* ---- operations by copy engines (lib/connection/copy_steps.c): the steps of all ranks are carried out in many orders, each
@@ -378,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed),
                                        cmocka_unit_test(test_lane_used_again),
                                        cmocka_unit_test(test_wrong_streams_and_failures),
+                                       cmocka_unit_test(test_unreadable_memory),
                                        cmocka_unit_test(test_copies_in_many_orders),
                                        cmocka_unit_test(test_no_copies),
                                        cmocka_unit_test(test_copies_in_place)};
