@@ -136,8 +136,7 @@ static int has_time(void)
     return budget <= 0 || now() - started < budget;
 }
 
-/* On a GPU the processes of one slot begin at a time: several at once take many times as long, and so do the runs beside them.
- */
+/* On a GPU one slot's processes begin at a time: several at once take many times as long, and so do the runs beside them. */
 static int must_wait(const struct slot *idle, const struct point *point)
 {
     if (!part_on_gpu(&parts[point->part]) || !needs_new(idle, point))
