@@ -751,6 +751,7 @@ RONDO_API rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *fa
  * @retval RONDO_ERR_ARGUMENT   comm or *comm is NULL
  * @retval RONDO_ERR_STATE      *comm is the world, a request of it is active, or an operation on a stream has not been
  *                              executed
+ * @retval RONDO_ERR_DEVICE     the GPU's memory cannot be read, so that it is not known whether one has; *comm stays
  * @ranks    None: the call is local. Each rank frees its own handle.
  * @threads  Any; no other thread may use the communicator during the call or after it.
  * @source   MPI-4.1 section 7.4.3, Communicator Destructors (MPI_Comm_free), which is collective.
@@ -951,6 +952,7 @@ typedef struct {
  * @retval RONDO_ERR_ARGUMENT   request is NULL
  * @retval RONDO_ERR_STATE      the request is active, freed, not persistent, or not yet executed on its stream
  * @retval RONDO_ERR_BUFFER     a buffer that other ranks access directly has been freed since the init call
+ * @retval RONDO_ERR_DEVICE     the GPU does not say whether the request can be started; the communicator has failed
  * @ranks    Each rank starts its persistent operations in any order. The operation completes once all of its ranks have
  *           started it.
  * @threads  Any.
@@ -969,6 +971,7 @@ RONDO_API rondo_result_t rondo_start(rondo_request_t request);
  * @retval RONDO_ERR_ARGUMENT   count is below 0, or requests or an entry is NULL
  * @retval RONDO_ERR_STATE      as rondo_start(), or a request is given twice; those before the second are started then
  * @retval RONDO_ERR_BUFFER     as rondo_start()
+ * @retval RONDO_ERR_DEVICE     as rondo_start()
  * @ranks    As rondo_start().
  * @threads  Any.
  * @source   MPI-4.1 section 3.9, Persistent Communication Requests (MPI_Startall).
