@@ -441,19 +441,18 @@ rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 static rondo_result_t check_streams(const struct rondo_comm *comm)
 {
     uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;
-    for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
-        for (int idle = 0; !idle;) {
-            rondo_result_t result = rondo_stream_idle(lane, &idle);
-            if (!idle && result == RONDO_SUCCESS && rondo_comm_failure(comm) == RONDO_SUCCESS)
-                result = rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed "
-                                                     "on their streams yet");
-            if (result != RONDO_SUCCESS && rondo_comm_failure(comm) == RONDO_SUCCESS)
-                return result;
-            if (!idle && rondo_clock_ns() > until)
+    for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next) {
+        rondo_result_t result;
+        for (int idle; (result = rondo_stream_idle(lane, &idle)) != RONDO_SUCCESS || !idle; sched_yield()) {
+            if (rondo_comm_failure(comm) == RONDO_SUCCESS)
+                return result != RONDO_SUCCESS
+                           ? result
+                           : rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been "
+                                                         "executed on their streams yet");
+            if (rondo_clock_ns() > until)
                 return RONDO_SUCCESS;
-            if (!idle)
-                sched_yield();
         }
+    }
     return RONDO_SUCCESS;
 }
 
