@@ -196,10 +196,8 @@ static const char *find_fault(const struct slot *slot, int *leaking)
 static int repeat(const struct slot *slot, const char *name, const char *fault)
 {
     repeated++;
-    if (options.verbose) {
-        printf("repeated %s, %.2f s: %s\n", name, now() - slot->begun, fault != NULL ? fault : "it took long");
-        fflush(stdout);
-    }
+    printf("repeated %s, %.2f s: %s\n", name, now() - slot->begun, fault != NULL ? fault : "it took long");
+    fflush(stdout);
     return 1;
 }
 
