@@ -22,7 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static int only_rank = -1, only_way = -1, jobs = 2, sample;
+static int only_rank = -1, only_way = -1, only_first, jobs = 2, sample;
 static long only_number, most = 100000;
 static const char *only_part, *only_function;
 static double budget, started;
@@ -100,8 +100,8 @@ static int more_count;
 static void note_more(const struct slot *slot)
 {
     const struct point *point = &slot->point;
-    int only_first = part_reuses(&parts[point->part]) && !point->warm;
-    if (!slot->job->ranks[point->rank].inject.fired || point->number < calls(point) || point->number >= most || only_first ||
+    const int of_first = part_reuses(&parts[point->part]) && !point->warm;
+    if (!slot->job->ranks[point->rank].inject.fired || point->number < calls(point) || point->number >= most || of_first ||
         more_count == JOBS_MAX || sample > 0)
         return;
     more_points[more_count] = *point;
@@ -136,13 +136,16 @@ static int has_time(void)
     return budget <= 0 || now() - started < budget;
 }
 
-/* On a GPU one slot's processes begin at a time: several at once take many times as long, and so do the runs beside them. */
+/* On a GPU one slot's processes begin at a time: several at once take many times as long, and so do the runs beside them. Where
+ * each rank is a process, they begin when no other run is under way: processes whose kernels wait for each other leave them the
+ * GPU for so little time that they would not begin within a run's limit. */
 static int must_wait(const struct slot *idle, const struct point *point)
 {
-    if (!part_on_gpu(&parts[point->part]) || !needs_new(idle, point))
+    const int news = needs_new(idle, point), alone = !part_in_threads(&parts[point->part]);
+    if (!part_on_gpu(&parts[point->part]))
         return 0;
     for (int i = 0; i < jobs; i++)
-        if (is_new(&slots[i]))
+        if (slots[i].active && (is_new(&slots[i]) ? news || alone : news && alone))
             return 1;
     return 0;
 }
@@ -212,7 +215,7 @@ typedef void visit_function(struct point point, void *argument);
 /* Calls the function with the first point of each (part, rank, function, way, warm) of the part that is selected. */
 static void for_each_first(int part, visit_function *visit, void *argument)
 {
-    for (int warm = part_reuses(&parts[part]); warm >= 0; warm--)
+    for (int warm = part_reuses(&parts[part]) && !only_first; warm >= 0; warm--)
         for (int rank = 0; rank < RANKS; rank++)
             for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
                 for (int way = 0; inject_way(function, way) != 0; way++)
@@ -373,6 +376,8 @@ static void parse(int argc, char **argv)
             options.seconds_same = options.seconds_hosts = options.seconds_gpu = atof(value);
         else if (strcmp(name, "--reuse") == 0)
             options.reuse = atoi(value) != 0;
+        else if (strcmp(name, "--first") == 0)
+            only_first = atoi(value) != 0;
         else if (strcmp(name, "--list") == 0) {
             list_parts();
             exit(0);
@@ -388,7 +393,8 @@ static void parse(int argc, char **argv)
                     "  --verbose 1   prints every point; 2: and what the ranks saw\n"
                     "  --stacks 1    stacks of a hang, by gdb\n"
                     "  --limit S     seconds that a run may take\n"
-                    "  --reuse 1     a process makes several runs, as on a GPU where it can; 0: each is made by new ones\n");
+                    "  --reuse 1     a process makes several runs, as on a GPU where it can; 0: each is made by new ones\n"
+                    "  --first 1     where processes make several runs: only calls that their first run alone makes\n");
             exit(2);
         }
     }
@@ -407,6 +413,7 @@ int main(int argc, char **argv)
     /* Loaded once, and not in every rank. */
     dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     signal(SIGPIPE, SIG_IGN);
+    catch_stops();
     int selected_parts = 0;
     for (int part = 0; part < part_count; part++)
         if (part_selected(part)) {

@@ -253,6 +253,15 @@ int judge(struct slot *slot)
     return 0;
 }
 
+void print_under_way(const struct slot *slot)
+{
+    char name[200];
+    name_point(&slot->point, name, sizeof(name));
+    printf("under way %s, %.2f s%s\n", name, now() - slot->begun, slot->warming ? ", a first run of its processes" : "");
+    if (options.verbose > 1)
+        print_ranks(slot);
+}
+
 long judged_points(void)
 {
     return all.of[TRIED];

@@ -365,9 +365,37 @@ static int go_on(struct slot *slot)
     return 1;
 }
 
+static volatile sig_atomic_t stopped;
+
+static void note_stop(int number)
+{
+    stopped = number;
+}
+
+void catch_stops(void)
+{
+    const struct sigaction action = {.sa_handler = note_stop}; /* without SA_RESTART: waits end */
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* Tells what is under way, and ends. */
+static void stop(void)
+{
+    for (const struct slot *slot = slots; slot < slots + JOBS_MAX; slot++)
+        if (slot->active)
+            print_under_way(slot);
+    print_totals();
+    fflush(stdout);
+    end_processes();
+    exit(128 + stopped);
+}
+
 struct slot *await(void)
 {
     for (;;) {
+        if (stopped)
+            stop();
         struct pollfd all[2 * JOBS_MAX * RANKS];
         nfds_t count = 0;
         int active = 0;

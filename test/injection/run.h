@@ -58,6 +58,8 @@ int needs_new(const struct slot *slot, const struct point *point);
 int is_new(const struct slot *slot);
 /* Starts a run. again: it repeats one that took too long, and has more time. */
 void begin_run(struct slot *slot, struct point point, int again);
+/* Makes SIGINT and SIGTERM end the driver in await, which tells what was under way then. */
+void catch_stops(void);
 /* Waits until a run has ended, and returns it; NULL: none is under way. */
 struct slot *await(void);
 /* Frees what the run had; processes that can make another run are kept for it. */
@@ -67,6 +69,8 @@ void end_processes(void);
 
 /* Notes and prints the result of a run that has ended. Returns whether the run must be repeated, because time was short. */
 int judge(struct slot *slot);
+/* Prints which run of the slot is under way, and for how long. */
+void print_under_way(const struct slot *slot);
 /* The number of points tried, and of violations. */
 long judged_points(void);
 long judged_violations(void);

@@ -3,10 +3,12 @@
 `make failure-injection` tries all points; a violation prints the options that repeat it.
 """
 import re
+import signal
 import subprocess
+import time
 
 import pytest
-from harness import BUILD, ROOT, SANITIZED, program, run
+from harness import BUILD, PATIENCE, ROOT, SANITIZED, environment, program, run
 
 # What the library calls of libc that is not made to fail: it cannot fail, or not with these arguments, or its result is not used.
 # One word stands for all functions that begin with it if it ends with *. nvcc writes calls of exit, in the host's unreachable bodies of
@@ -107,6 +109,29 @@ def test_a_sample_of_all_points():
     output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     assert points >= (10 if SANITIZED else 50), output  # beside other work a run takes seconds there
+
+
+def test_a_driver_that_is_stopped():
+    """It tells what was under way and what came of the rest, and leaves no process."""
+    command = [program("injection"), "--part", "planted-silence", "--function", "malloc", "--rank", "1", "--most", "1", "--limit", "100"]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        assert "planted-silence: about" in driver.stdout.readline()
+        time.sleep(1)
+        driver.send_signal(signal.SIGINT)
+        output = driver.communicate(timeout=30 * PATIENCE)[0]  # at its end, no process has the pipe
+    finally:
+        driver.kill()
+    assert driver.returncode == 128 + signal.SIGINT, output
+    assert re.search(r"^under way --part planted-silence --rank 1 --function malloc --way 0 --number 1 .* s$", output, re.MULTILINE), output
+    assert re.search(r"^injection: 0 points, ", output, re.MULTILINE), output
+
+
+def test_calls_of_a_first_run_alone():
+    """--first 1 tries those and no others, each in new processes."""
+    output = run(program("injection"), "--part", "life", "--rank", 0, "--reuse", 1, "--first", 1)
+    of_first, tried = (int(re.search(rf"{text}", output).group(1)) for text in (r", (\d+) of them by new processes", r"injection: (\d+) points"))
+    assert 0 < of_first == tried, output
 
 
 def test_processes_make_several_runs():
