@@ -304,8 +304,8 @@ static rondo_result_t number_instructions(struct rondo_verification *c)
     c->blocks = calloc(blocks + 1, sizeof(*c->blocks));
     c->instructions = calloc(instructions + 1, sizeof(*c->instructions));
     c->end_connectors = calloc(ends + 1, sizeof(uint32_t));
-    c->queue = calloc(blocks + 1, sizeof(uint32_t));
-    if (c->blocks == NULL || c->instructions == NULL || c->end_connectors == NULL || c->queue == NULL)
+    c->ready = calloc(blocks + 1, sizeof(uint32_t));
+    if (c->blocks == NULL || c->instructions == NULL || c->end_connectors == NULL || c->ready == NULL)
         return RONDO_ERR_MEMORY;
     uint32_t block = 0, instruction = 0, connector = 0;
     for (uint32_t rank = 0; rank < ranks; rank++) {
@@ -340,8 +340,11 @@ static rondo_result_t make_chunks(struct rondo_verification *c)
             all += b == RONDO_SCRATCH ? rondo_verification_program(c, rank)->chunks[b]
                                       : rondo_conditions_chunks(conditions, rank, (enum rondo_buffer) b);
         }
+    const size_t largest = (size_t) rondo_verification_program(c, 0)->largest_count + 1;
     c->held = malloc((all + 1) * sizeof(*c->held));
-    if (c->held == NULL)
+    c->values = malloc(largest * sizeof(*c->values));
+    c->classes = malloc(largest * sizeof(*c->classes));
+    if (c->held == NULL || c->values == NULL || c->classes == NULL)
         return RONDO_ERR_MEMORY;
     for (size_t i = 0; i < all; i++)
         c->held[i] = (struct rondo_verify_chunk){.writer = RONDO_NONE, .readers = RONDO_NONE};
@@ -363,9 +366,6 @@ static rondo_result_t make_chunks(struct rondo_verification *c)
         }
         c->instructions[i].least_class = least;
     }
-    for (size_t w = 0; w < c->connector_count; w++)
-        if ((c->connectors[w].slots = calloc(c->limits->slots, sizeof(struct rondo_verify_message *))) == NULL)
-            return RONDO_ERR_MEMORY;
     for (size_t b = 0; b < c->block_count && conditions->kind == RONDO_KIND_BARRIER; b++) {
         uint32_t rank = c->blocks[b].rank;
         if ((c->blocks[b].heard = calloc(words, sizeof(uint64_t))) == NULL)
@@ -377,11 +377,11 @@ static rondo_result_t make_chunks(struct rondo_verification *c)
 
 static void release(struct rondo_verification *c)
 {
-    for (size_t w = 0; w < c->connector_count; w++) {
-        for (uint32_t s = 0; c->connectors[w].slots != NULL && s < c->limits->slots; s++)
-            free(c->connectors[w].slots[s]);
-        free(c->connectors[w].slots);
-    }
+    for (size_t w = 0; w < c->connector_count; w++)
+        for (struct rondo_verify_message *message = c->connectors[w].oldest, *next; message != NULL; message = next) {
+            next = message->next;
+            free(message);
+        }
     for (size_t b = 0; c->blocks != NULL && b < c->block_count; b++)
         free(c->blocks[b].heard);
     rondo_wants_release(&c->wants);
@@ -392,10 +392,12 @@ static void release(struct rondo_verification *c)
     free(c->connectors);
     free(c->end_connectors);
     free(c->held);
+    free(c->values);
+    free(c->classes);
     free(c->chunk_first);
     free(c->senders);
     free(c->links);
-    free(c->queue);
+    free(c->ready);
     free(c->stack);
 }
 

@@ -16,8 +16,9 @@
 
 /* What a slot holds. */
 struct rondo_verify_message {
-    uint32_t sender; /* instruction */
-    uint32_t count;  /* of chunks */
+    struct rondo_verify_message *next; /* in the connector, sent after it */
+    uint32_t sender;                   /* instruction */
+    uint32_t count;                    /* of chunks */
     int is_signal;
     uint64_t *heard; /* barrier: bits of the ranks that the sender's block knows to have begun */
     struct {
@@ -32,10 +33,10 @@ struct rondo_verify_connector {
     uint32_t source, destination;            /* ranks */
     uint32_t sending_block, receiving_block; /* numbered through all ranks; RONDO_NONE */
     uint16_t channel;
-    uint8_t used;                /* by some instruction */
-    uint8_t protocol, signalled; /* signalled: the receiver knows where the sender's buffers are */
-    uint32_t filled, taken;      /* messages */
-    struct rondo_verify_message **slots;
+    uint8_t used;                                 /* by some instruction */
+    uint8_t protocol, signalled;                  /* signalled: the receiver knows where the sender's buffers are */
+    uint32_t filled, taken;                       /* messages */
+    struct rondo_verify_message *oldest, *newest; /* of those that are filled and not taken: NULL if there are none */
 };
 
 struct rondo_verify_block {
@@ -49,8 +50,8 @@ struct rondo_verify_block {
     uint32_t passed; /* of the ends of the step at hand, how many have what it waits for: those received from first, then those
                         sent to */
     uint32_t wants;  /* the connector that the step at hand waits for; RONDO_NONE: another thing, or nothing */
-    int queued;
-    int sent; /* the exchange at hand has sent, and waits for what it receives */
+    int queued;      /* in the list of those that may be able to go on */
+    int sent;        /* the exchange at hand has sent, and waits for what it receives */
     uint64_t *heard;
 };
 
@@ -87,10 +88,12 @@ struct rondo_verification {
     size_t *chunk_first; /* [rank][buffer]: in held */
     uint32_t *senders;
     size_t sender_count, sender_room;
+    struct rondo_value *values; /* of the step at hand: what its slots get, and how long each is; largest_count of them */
+    uint32_t *classes;
     struct rondo_link_list *links;
     size_t link_count, link_room;
-    uint32_t *queue; /* blocks that may be able to go on: a ring */
-    size_t queue_head, queue_count;
+    uint32_t *ready; /* blocks that may be able to go on. The last goes first, while the caches have what it waited for. */
+    size_t ready_count;
     uint32_t simulated, searches; /* instructions; of verify_order.c */
     uint64_t search_steps;
     uint32_t *stack;

@@ -26,12 +26,23 @@ static int counts(const struct rondo_verification *c, uint32_t instruction, uint
     return 0;
 }
 
-static int push(struct rondo_verification *c, size_t *depth, uint32_t instruction)
+/* A search backwards from an instruction for `before`. */
+struct search {
+    uint32_t before, block; /* before's */
+    uint32_t class;
+    size_t depth;    /* of c->stack */
+    int found, lost; /* lost: memory or the steps of all searches are out */
+};
+
+/* The instruction comes before the one at hand. It need not be looked at if `before` is it or comes before it in its block. */
+static void come_to(struct rondo_verification *c, struct search *s, uint32_t instruction)
 {
-    if (!rondo_grow((void **) &c->stack, *depth, &c->stack_room, sizeof(*c->stack)))
-        return 0;
-    c->stack[(*depth)++] = instruction;
-    return 1;
+    if (c->instructions[instruction].block == s->block && instruction >= s->before)
+        s->found = 1;
+    else if (!rondo_grow((void **) &c->stack, s->depth, &c->stack_room, sizeof(*c->stack)))
+        s->lost = 1;
+    else
+        c->stack[s->depth++] = instruction;
 }
 
 static const struct rondo_dependency *waits_of(const struct rondo_verification *c, uint32_t rank,
@@ -42,55 +53,53 @@ static const struct rondo_dependency *waits_of(const struct rondo_verification *
 }
 
 /* A message of an exchange says that the steps before it are over, not that the exchange is. */
-static int push_sender(struct rondo_verification *c, size_t *depth, uint32_t sender)
+static void come_to_sender(struct rondo_verification *c, struct search *s, uint32_t sender)
 {
     if (!(rondo_verification_instruction(c, sender)->flags & RONDO_EXCHANGE))
-        return push(c, depth, sender);
-    return sender == c->blocks[c->instructions[sender].block].first || push(c, depth, sender - 1);
+        come_to(c, s, sender);
+    else if (sender != c->blocks[c->instructions[sender].block].first)
+        come_to(c, s, sender - 1);
+}
+
+/* Comes to all that the instruction waits for and receives from. */
+static void look_at(struct rondo_verification *c, struct search *s, uint32_t instruction)
+{
+    if (++c->search_steps > STEPS_MAX)
+        s->lost = 1;
+    if (!counts(c, instruction, s->class))
+        return;
+    const struct rondo_instruction *i = rondo_verification_instruction(c, instruction);
+    const struct rondo_verify_step *step = &c->instructions[instruction];
+    const uint32_t rank = c->blocks[step->block].rank;
+    const struct rondo_dependency *waits = waits_of(c, rank, i);
+    for (uint32_t d = 0; d < i->dependencies; d++)
+        come_to(c, s, c->blocks[c->rank_first[rank] + waits[d].block].first + waits[d].step);
+    const int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN) && step->senders != RONDO_NONE;
+    for (uint32_t r = 0; receives && r < i->receive_count; r++)
+        come_to_sender(c, s, c->senders[step->senders + r]);
 }
 
 /* Searches backwards from `after`. The order of the simulation is an execution, so nothing simulated before `before` can lie
  * between the two. Returns 1 if `before` is found. */
 static int search(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)
 {
-    uint32_t target = c->instructions[before].block, least = c->instructions[before].order;
-    size_t depth = 0;
+    const uint32_t least = c->instructions[before].order;
+    struct search s = {.before = before, .block = c->instructions[before].block, .class = class};
     c->searches++;
-    if (!push(c, &depth, after))
-        return 0;
-    while (depth > 0) {
-        uint32_t instruction = c->stack[--depth];
+    come_to(c, &s, after);
+    while (s.depth > 0 && !s.found && !s.lost) {
+        const uint32_t instruction = c->stack[--s.depth];
         struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
-        uint32_t floor = block->explored_by == c->searches ? block->explored : 0;
+        const uint32_t floor = block->explored_by == c->searches ? block->explored : 0;
         uint32_t step = instruction - block->first + 1; /* explored: steps below it */
         if (step <= floor)
             continue;
         block->explored_by = c->searches;
         block->explored = step;
-        for (; step > floor; step--) {
-            uint32_t at = block->first + step - 1;
-            if (c->instructions[at].order < least)
-                break;
-            if (c->instructions[at].block == target && at >= before && at != after)
-                return 1;
-            if (++c->search_steps > STEPS_MAX)
-                return 0;
-            if (!counts(c, at, class))
-                continue;
-            const struct rondo_instruction *i = rondo_verification_instruction(c, at);
-            const struct rondo_dependency *waits = waits_of(c, block->rank, i);
-            for (uint32_t d = 0; d < i->dependencies; d++) {
-                const struct rondo_verify_block *on = &c->blocks[c->rank_first[block->rank] + waits[d].block];
-                if (!push(c, &depth, on->first + waits[d].step))
-                    return 0;
-            }
-            int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN);
-            for (uint32_t r = 0; receives && c->instructions[at].senders != RONDO_NONE && r < i->receive_count; r++)
-                if (!push_sender(c, &depth, c->senders[c->instructions[at].senders + r]))
-                    return 0;
-        }
+        for (; step > floor && c->instructions[block->first + step - 1].order >= least && !s.found && !s.lost; step--)
+            look_at(c, &s, block->first + step - 1);
     }
-    return 0;
+    return s.found;
 }
 
 int rondo_verify_ordered(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)

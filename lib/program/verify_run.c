@@ -20,7 +20,7 @@ static void enqueue(struct rondo_verification *c, uint32_t block)
     if (block == RONDO_NONE || c->blocks[block].queued || c->blocks[block].at == c->blocks[block].count)
         return;
     c->blocks[block].queued = 1;
-    c->queue[(c->queue_head + c->queue_count++) % (c->block_count + 1)] = block;
+    c->ready[c->ready_count++] = block;
 }
 
 /* The blocks that wait for steps of this one will be visited. Each may be in one list, because it waits for one thing. */
@@ -236,7 +236,7 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
             continue;
         }
         const struct rondo_verify_connector *connector = connector_of(c, block, end);
-        const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
+        const struct rondo_verify_message *message = connector->oldest;
         result = combine(c, instruction, result, &sources, message->chunks[i->slot_chunk + k].value);
         for (uint32_t before = 0; before <= i->slot_chunk; before++) /* those that are skipped must be as long */
             expect_class(c, instruction, message->chunks[before + k].class, measured, "received chunk", before + k);
@@ -299,7 +299,7 @@ static void receive(struct rondo_verification *c, uint32_t instruction, const st
     c->instructions[instruction].senders = (uint32_t) c->sender_count;
     for (uint32_t r = 0; r < i->receive_count; r++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
-        const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
+        const struct rondo_verify_message *message = connector->oldest;
         const struct rondo_verify_block *sender = &c->blocks[c->instructions[message->sender].block];
         /* Of a multicast slot each receiver may take other chunks. */
         const int part = rondo_is_multicast(connector->protocol) && i->slot_chunk < message->count &&
@@ -329,37 +329,45 @@ static void release_slots(struct rondo_verification *c, const struct rondo_verif
 {
     for (uint32_t r = 0; r < i->receive_count; r++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
-        free(connector->slots[connector->taken % c->limits->slots]);
-        connector->slots[connector->taken++ % c->limits->slots] = NULL;
+        struct rondo_verify_message *message = connector->oldest;
+        connector->oldest = message->next;
+        if (connector->oldest == NULL)
+            connector->newest = NULL;
+        connector->taken++;
+        free(message);
         wake_end(c, connector->sending_block, connector);
     }
 }
 
-/* Fills the next slot of a connector. */
+/* Fills the next slot of a connector with c->values. */
 static void fill_slot(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
-                      struct rondo_verify_connector *connector, const struct rondo_value *values, const uint32_t *classes)
+                      struct rondo_verify_connector *connector)
 {
     int signal = (i->flags & RONDO_SIGNAL) != 0;
     struct rondo_verify_message *message = new_message(c, instruction, signal ? 0 : i->count, signal);
     if (message == NULL)
         return;
     for (uint32_t k = 0; k < message->count; k++) {
-        message->chunks[k].value = values[k];
-        message->chunks[k].class = classes[k];
+        message->chunks[k].value = c->values[k];
+        message->chunks[k].class = c->classes[k];
     }
-    connector->slots[connector->filled++ % c->limits->slots] = message;
+    if (connector->newest != NULL)
+        connector->newest->next = message;
+    else
+        connector->oldest = message;
+    connector->newest = message;
+    connector->filled++;
     wake_end(c, connector->receiving_block, connector);
 }
 
-static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
-                 const struct rondo_value *values, const uint32_t *classes)
+static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i)
 {
     const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     for (uint32_t s = 0; s < i->send_count; s++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
         const uint32_t fan = rondo_verify_fan(c, connector);
         for (uint32_t w = 0; w < fan && c->result == RONDO_SUCCESS; w++)
-            fill_slot(c, instruction, i, connector + w, values, classes);
+            fill_slot(c, instruction, i, connector + w);
     }
 }
 
@@ -388,31 +396,24 @@ static void check_direct(struct rondo_verification *c, uint32_t instruction, con
 /* Simulates the first half of an exchange: it sends the source chunks as they are. */
 static void send_first(struct rondo_verification *c, struct rondo_verify_block *block, const struct rondo_instruction *i)
 {
-    uint32_t instruction = block->first + block->at, *classes = malloc(i->count * sizeof(*classes));
-    struct rondo_value *values = malloc(i->count * sizeof(*values));
+    const uint32_t instruction = block->first + block->at;
     c->instructions[instruction].order = ++c->simulated;
-    if (values == NULL || classes == NULL)
-        c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
     for (uint32_t k = 0; k < i->count && c->result == RONDO_SUCCESS; k++) {
-        values[k] = read_chunk(c, instruction, block->rank, i->source_buffer, i->source_index + k);
-        classes[k] = rondo_verification_class(c, block->rank, i->source_buffer, i->source_index + k);
+        c->values[k] = read_chunk(c, instruction, block->rank, i->source_buffer, i->source_index + k);
+        c->classes[k] = rondo_verification_class(c, block->rank, i->source_buffer, i->source_index + k);
     }
     if (c->result == RONDO_SUCCESS)
-        send(c, instruction, i, values, classes);
+        send(c, instruction, i);
     block->sent = 1;
     block->passed = 0;
-    free(values);
-    free(classes);
 }
 
 static void run_step(struct rondo_verification *c, struct rondo_verify_block *block)
 {
-    uint32_t instruction = block->first + block->at;
+    const uint32_t instruction = block->first + block->at;
     const struct rondo_instruction *i = rondo_verification_instruction(c, instruction);
-    int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN);
+    const int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN);
     int sends = (i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT);
-    struct rondo_value *values = NULL;
-    uint32_t *classes = NULL;
     if ((i->flags & RONDO_EXCHANGE) && !block->sent) {
         send_first(c, block, i);
         return;
@@ -425,20 +426,12 @@ static void run_step(struct rondo_verification *c, struct rondo_verify_block *bl
         receive(c, instruction, i);
     if (i->flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
         check_direct(c, instruction, i);
-    if (!(i->flags & RONDO_SIGNAL)) {
-        values = malloc(i->count * sizeof(*values));
-        classes = malloc(i->count * sizeof(*classes));
-        if (values == NULL || classes == NULL)
-            c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
-        for (uint32_t k = 0; k < i->count && c->result == RONDO_SUCCESS; k++)
-            run_chunk(c, instruction, i, k, &values[k], &classes[k]);
-    }
+    for (uint32_t k = 0; k < i->count && !(i->flags & RONDO_SIGNAL) && c->result == RONDO_SUCCESS; k++)
+        run_chunk(c, instruction, i, k, &c->values[k], &c->classes[k]);
     if (receives && c->result == RONDO_SUCCESS)
         release_slots(c, block, i);
     if (sends && c->result == RONDO_SUCCESS)
-        send(c, instruction, i, values, classes);
-    free(values);
-    free(classes);
+        send(c, instruction, i);
     block->at++;
     block->passed = 0;
     if (i->flags & RONDO_NOTIFY || block->at == block->count)
@@ -521,12 +514,10 @@ static void check_barrier(struct rondo_verification *c)
 
 rondo_result_t rondo_verify_simulate(struct rondo_verification *c)
 {
-    for (uint32_t b = 0; b < c->block_count; b++)
-        enqueue(c, b);
-    while (c->queue_count > 0 && c->result == RONDO_SUCCESS) {
-        struct rondo_verify_block *block = &c->blocks[c->queue[c->queue_head]];
-        c->queue_head = (c->queue_head + 1) % (c->block_count + 1);
-        c->queue_count--;
+    for (uint32_t b = (uint32_t) c->block_count; b > 0; b--)
+        enqueue(c, b - 1);
+    while (c->ready_count > 0 && c->result == RONDO_SUCCESS) {
+        struct rondo_verify_block *block = &c->blocks[c->ready[--c->ready_count]];
         block->queued = 0;
         while (block->at < block->count && c->result == RONDO_SUCCESS && can_run(c, block))
             run_step(c, block);
