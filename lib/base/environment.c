@@ -203,7 +203,7 @@ static const char *set(const char *name)
 
 rondo_result_t rondo_environment_check(void)
 {
-    struct rondo_value value;
+    struct rondo_environment_value value;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         const char *text = set(table[i].name);
         if (text != NULL && rondo_environment_parse(&table[i], text, &value) != 0)
@@ -218,7 +218,8 @@ int rondo_environment_is_set(const char *name)
 }
 
 /* Stores the row, and the text that is set or its default; *text NULL: there is neither. */
-static rondo_result_t find(const char *name, const rondo_variable_t **variable, const char **text, struct rondo_value *value)
+static rondo_result_t find(const char *name, const rondo_variable_t **variable, const char **text,
+                           struct rondo_environment_value *value)
 {
     *variable = rondo_environment_find(name);
     if (*variable == NULL)
@@ -235,7 +236,7 @@ static rondo_result_t find(const char *name, const rondo_variable_t **variable, 
 }
 
 /* As find, of a variable whose kind is in the set. A variable that is unset and has no default is an error. */
-static rondo_result_t find_value(const char *name, unsigned kinds, struct rondo_value *value)
+static rondo_result_t find_value(const char *name, unsigned kinds, struct rondo_environment_value *value)
 {
     const rondo_variable_t *variable;
     const char *text;
@@ -250,13 +251,13 @@ static rondo_result_t find_value(const char *name, unsigned kinds, struct rondo_
 rondo_result_t rondo_environment_text(const char *name, const char **text)
 {
     const rondo_variable_t *variable;
-    struct rondo_value value;
+    struct rondo_environment_value value;
     return find(name, &variable, text, &value);
 }
 
 rondo_result_t rondo_environment_integer(const char *name, int64_t *integer)
 {
-    struct rondo_value value;
+    struct rondo_environment_value value;
     rondo_result_t result = find_value(name, 1u << INTEGER | 1u << SIZE | 1u << SIGNAL, &value);
     if (result == RONDO_SUCCESS)
         *integer = value.integer;
@@ -265,7 +266,7 @@ rondo_result_t rondo_environment_integer(const char *name, int64_t *integer)
 
 rondo_result_t rondo_environment_real(const char *name, double *real)
 {
-    struct rondo_value value;
+    struct rondo_environment_value value;
     rondo_result_t result = find_value(name, 1u << REAL, &value);
     if (result == RONDO_SUCCESS)
         *real = value.real;
@@ -274,7 +275,7 @@ rondo_result_t rondo_environment_real(const char *name, double *real)
 
 rondo_result_t rondo_environment_choice(const char *name, int *place)
 {
-    struct rondo_value value;
+    struct rondo_environment_value value;
     rondo_result_t result = find_value(name, 1u << CHOICE, &value);
     if (result == RONDO_SUCCESS)
         *place = (int) value.integer;
@@ -283,7 +284,7 @@ rondo_result_t rondo_environment_choice(const char *name, int *place)
 
 int rondo_environment_choice_or_default(const char *name)
 {
-    struct rondo_value value;
+    struct rondo_environment_value value;
     const rondo_variable_t *variable = rondo_environment_find(name);
     const char *text = set(name);
     if (text == NULL || rondo_environment_parse(variable, text, &value) != 0)
@@ -306,7 +307,7 @@ rondo_result_t rondo_environment_allow_real(const char *name, const char *field,
 rondo_result_t rondo_environment_allow_text(const char *name, const char *field, const char *text, int *place)
 {
     const rondo_variable_t *variable = rondo_environment_find(name);
-    struct rondo_value value;
+    struct rondo_environment_value value;
     if (variable == NULL)
         return rondo_fail(RONDO_ERR_INTERNAL, "%s is not in the table of environment variables", name);
     if (rondo_environment_parse(variable, text, &value) != 0)
@@ -319,7 +320,7 @@ rondo_result_t rondo_environment_of_launcher(const char *name, const char *as, i
 {
     rondo_variable_t variable = *rondo_environment_find(as);
     const char *text = set(name);
-    struct rondo_value value;
+    struct rondo_environment_value value;
     variable.name = name;
     if (text == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s is not set", name);

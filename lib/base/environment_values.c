@@ -145,10 +145,10 @@ static int has_control_character(const char *text)
     return 0;
 }
 
-int rondo_environment_parse(const rondo_variable_t *variable, const char *text, struct rondo_value *value)
+int rondo_environment_parse(const rondo_variable_t *variable, const char *text, struct rondo_environment_value *value)
 {
     int status = 0;
-    *value = (struct rondo_value){0, 0};
+    *value = (struct rondo_environment_value){0, 0};
     if (has_control_character(text))
         return -1;
     switch (variable->kind) {

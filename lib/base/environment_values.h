@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-struct rondo_value {
+struct rondo_environment_value {
     int64_t integer; /* of integers, sizes and signals; of a choice, the word's place */
     double real;     /* of reals; of integers, sizes and signals too; of texts and paths, the bytes */
 };
 
 /* Stores the value of a text that is not empty. Returns 0, or -1 if the row does not allow it. */
-int rondo_environment_parse(const rondo_variable_t *variable, const char *text, struct rondo_value *value);
+int rondo_environment_parse(const rondo_variable_t *variable, const char *text, struct rondo_environment_value *value);
 /* Returns RONDO_ERR_ARGUMENT with a message: the source (a variable, or a field of a configuration), the text and what the row
  * allows. */
 rondo_result_t rondo_environment_refuse(const rondo_variable_t *variable, const char *source, const char *text);

@@ -24,8 +24,10 @@
 #include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/progress.h"
+#include "lib/runtime/common_settings.h"
 #include "lib/runtime/profile.h"
 #include "lib/runtime/single_copy.h"
+#include "lib/runtime/upcalls.h"
 #include "proxy/proxies.h"
 #include "lib/submission/queue.h"
 #include "lib/submission/request.h"
@@ -41,23 +43,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUDA_BLOCKS      32 /* of all ranks on a GPU together */
-#define GPU_POLLS        8
-#define GPU_POLLS_ALONE  64 /* granted to a task that is alone */
-#define GPU_SPREAD       5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
-#define NETWORK_POLLS    8
-#define NETWORK_CHANNELS 4
+#define GPU_POLLS       8
+#define GPU_POLLS_ALONE 64 /* granted to a task that is alone */
+#define GPU_SPREAD      5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
+#define NETWORK_POLLS   8
 
 /* Seconds for the goodbyes of a runtime's end, at most: of ranks that have all come to rondo_finalize; after a failure, when
  * ranks may be stopped, or be still at work; and what a timeout leaves at least. */
 #define LEAVE_SECONDS    10.0
 #define FAREWELL_SECONDS 5.0
 #define LEAST_SECONDS    1.0
-
-/* Seconds for which what is on its way to a peer may stand still before the peer is given up, which fails all communicators
- * that it is in: one that lives, or RONDO_TIMEOUT if that is less, and one that is gone, which is the least. */
-#define STILL_SECONDS 30.0
-#define GONE_SECONDS  3.0
 
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
 static const struct rondo_failure_listener *const failure_listeners[] = {
@@ -200,86 +195,6 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     return RONDO_SUCCESS;
 }
 
-/* The number of ranks on the rank's host, itself included. */
-static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
-{
-    uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++)
-        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
-    return count;
-}
-
-/* Whether there are ranks on other hosts, which takes a proxy. */
-static int spans_hosts(const struct rondo_runtime *runtime, int rank)
-{
-    return neighbours(runtime, rank) < (uint32_t) runtime->size;
-}
-
-/* The number of ranks on the rank's GPU, itself included; 1 without a GPU. */
-static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
-{
-    const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
-    uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++) {
-        const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
-        count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
-    }
-    return gpu->present ? count : 1;
-}
-
-/* The number of blocks of the rank's daemon, at least 1. near: its neighbours. */
-static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
-{
-    const struct rondo_peer *peer = &runtime->peers[rank];
-    if (peer->device == RONDO_DEVICE_CUDA) {
-        /* A daemon quits when all its blocks agree, so the blocks of all ranks on a GPU must be able to run at the same time.
-         * The same holds for kernels on streams (device/cuda/block_budget.h). */
-        uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
-        const uint32_t blocks = peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
-        return peer->sm > 0 && (uint32_t) peer->sm < blocks ? (uint32_t) peer->sm : blocks;
-    }
-    /* A thread that loses its core delays all ranks, so a quarter of the cores is left to other work. */
-    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
-    if (peer->blocks == 0 && near < (uint32_t) runtime->size)
-        blocks--; /* the proxy needs a core */
-    blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
-    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
-}
-
-/* Sets the values that all ranks must agree on, by the same computation over the same data. */
-static void agree(struct rondo_runtime *runtime)
-{
-    runtime->settings.channels = RONDO_CHANNELS_MAX;
-    runtime->settings.slot_bytes = UINT32_MAX;
-    runtime->settings.copy_engines = 1;
-    for (int rank = 0; rank < runtime->size; rank++) {
-        uint32_t near = neighbours(runtime, rank), blocks = blocks_of(runtime, rank, near);
-        uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
-        uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
-        const int32_t sm = runtime->peers[rank].sm;
-        if (sm > 0 && (stream_blocks == 0 || (uint32_t) sm < stream_blocks))
-            stream_blocks = (uint32_t) sm;
-        runtime->settings.copy_engines &= sm == 0;
-        runtime->oversubscribed |= runtime->peers[rank].cores < near;
-        if (blocks < runtime->settings.channels)
-            runtime->settings.channels = blocks;
-        if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
-            runtime->settings.stream_blocks = stream_blocks;
-        if (slot_bytes < runtime->settings.slot_bytes)
-            runtime->settings.slot_bytes = slot_bytes;
-    }
-    /* Messages between hosts take long. While one is on its way, the same block works on another channel. */
-    if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
-        runtime->settings.channels = NETWORK_CHANNELS;
-    uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
-    for (int rank = 0; rank < runtime->size; rank++)
-        if (runtime->peers[rank].tuning != tuning && runtime->settings.tuning != NULL) {
-            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TUNING is not used: rank %d has another table, or none", rank);
-            rondo_tuning_free(runtime->settings.tuning);
-            runtime->settings.tuning = NULL;
-        }
-}
-
 /* wake of the device options: wakes the proxies. Any thread. */
 static void wake(void *argument)
 {
@@ -340,9 +255,9 @@ static void adapt_to_gpu(struct rondo_startup *startup)
 /* Makes the device with the policy that fits it, and runtime->nothing. */
 static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
-    const uint32_t near = neighbours(runtime, runtime->rank);
+    const uint32_t near = rondo_neighbours(runtime, runtime->rank);
     struct rondo_device_options options = {.rank = runtime->rank,
-                                           .blocks = blocks_of(runtime, runtime->rank, near),
+                                           .blocks = rondo_blocks_of(runtime, runtime->rank),
                                            .lane_contexts = rondo_lane_contexts(runtime),
                                            .stream_blocks = startup->sm > 0 ? (uint32_t) startup->sm : 0,
                                            .single_copy_peers = runtime->single_copy_peers,
@@ -355,12 +270,12 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     uint32_t threads = options.blocks * near;
     /* A poll for a slot that the proxy brings may yield, because the slot comes late, and the waiting thread may have to bring
      * it. */
-    int yields = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
+    int yields = threads > runtime->peers[runtime->rank].cores || rondo_spans_hosts(runtime);
     startup->policy.yield_mask = yields ? 15 : 8191;
     startup->policy.yield_polls = yields ? 1024 : 0;
     /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that polls long delays the slot that
      * it polls for. */
-    if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
+    if (!startup->spin_given && rondo_spans_hosts(runtime) && runtime->device_type == RONDO_DEVICE_HOST)
         startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         adapt_to_gpu(startup);
@@ -377,38 +292,6 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     return result;
 }
 
-/* The upcalls of transports and the proxy (transport/context.h). library: the runtime. */
-static rondo_result_t fetch_endpoint_address(void *library, const char *network, int peer,
-                                             const struct rondo_endpoint_address **address)
-{
-    return rondo_endpoint_address_fetch(library, network, peer, address);
-}
-
-static void link_lost(void *library, int peer, const char *network, const char *why)
-{
-    rondo_link_lost(library, peer, network, why);
-}
-
-static int has_outstanding(void *library)
-{
-    return rondo_queue_outstanding(library);
-}
-
-static void hasten_daemon(void *library)
-{
-    rondo_queue_hasten(library);
-}
-
-static int patience_ms(void *library, int peer)
-{
-    const struct rondo_runtime *runtime = library;
-    double timeout = runtime->settings.timeout;
-    double seconds = timeout > 0 && timeout < STILL_SECONDS ? timeout : STILL_SECONDS;
-    if (seconds < GONE_SECONDS || rondo_is_gone(runtime, peer))
-        seconds = GONE_SECONDS;
-    return (int) (seconds * 1000);
-}
-
 /* Fills in what transports and the proxy see of the runtime. Device, arena and segments exist; no transport has been called. */
 static void fill_transport_context(struct rondo_runtime *runtime)
 {
@@ -421,11 +304,7 @@ static void fill_transport_context(struct rondo_runtime *runtime)
     context->arena = runtime->arena;
     context->segments = runtime->segments;
     context->peers = runtime->peers;
-    context->upcalls = (struct rondo_transport_upcalls){.fetch_endpoint_address = fetch_endpoint_address,
-                                                        .link_lost = link_lost,
-                                                        .has_outstanding = has_outstanding,
-                                                        .hasten_daemon = hasten_daemon,
-                                                        .patience_ms = patience_ms};
+    context->upcalls = rondo_upcalls;
     context->library = runtime;
 }
 
@@ -434,16 +313,16 @@ static void fill_transport_context(struct rondo_runtime *runtime)
  * hosts, so all take part in the exchange or none does. */
 static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct rondo_comm *world, int listed)
 {
-    if (!listed && !spans_hosts(runtime, runtime->rank))
+    if (!listed && !rondo_spans_hosts(runtime))
         return RONDO_SUCCESS;
     uint32_t mine = rondo_transport_networks(&runtime->transport), *all = calloc((size_t) runtime->size, sizeof(*all));
     if (all == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
     rondo_result_t result = RONDO_SUCCESS;
-    if (spans_hosts(runtime, runtime->rank))
+    if (rondo_spans_hosts(runtime))
         result = rondo_exchange(world, "rondo_init", &mine, sizeof(mine), all);
     for (int rank = 0; rank < runtime->size; rank++)
-        runtime->peers[rank].networks = spans_hosts(runtime, runtime->rank) ? all[rank] : mine;
+        runtime->peers[rank].networks = rondo_spans_hosts(runtime) ? all[rank] : mine;
     free(all);
     return result;
 }
@@ -491,7 +370,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
-        agree(runtime);
+        rondo_common_settings(runtime);
         result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {

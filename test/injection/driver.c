@@ -141,11 +141,11 @@ static int has_time(void)
  * GPU for so little time that they would not begin within a run's limit. */
 static int must_wait(const struct slot *idle, const struct point *point)
 {
-    const int news = needs_new(idle, point), alone = !part_in_threads(&parts[point->part]);
+    const int begins = needs_new(idle, point), alone = !part_in_threads(&parts[point->part]);
     if (!part_on_gpu(&parts[point->part]))
         return 0;
     for (int i = 0; i < jobs; i++)
-        if (slots[i].active && (is_new(&slots[i]) ? news || alone : news && alone))
+        if (slots[i].active && (is_new(&slots[i]) ? begins || alone : begins && alone))
             return 1;
     return 0;
 }

@@ -1,0 +1,87 @@
+/* What all ranks derive alike from what each has told (lib/runtime/common_settings.h). */
+#include "lib/runtime/common_settings.h"
+
+#include "lib/base/error.h"
+#include "lib/select/tuning.h"
+
+#include <string.h>
+
+#define CUDA_BLOCKS      32 /* of all ranks on a GPU together */
+#define NETWORK_CHANNELS 4
+
+uint32_t rondo_neighbours(const struct rondo_runtime *runtime, int rank)
+{
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++)
+        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
+    return count;
+}
+
+int rondo_spans_hosts(const struct rondo_runtime *runtime)
+{
+    return rondo_neighbours(runtime, runtime->rank) < (uint32_t) runtime->size;
+}
+
+/* The number of ranks on the rank's GPU, itself included; 1 without a GPU. */
+static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++) {
+        const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
+        count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
+    }
+    return gpu->present ? count : 1;
+}
+
+uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_peer *peer = &runtime->peers[rank];
+    const uint32_t near = rondo_neighbours(runtime, rank);
+    if (peer->device == RONDO_DEVICE_CUDA) {
+        /* A daemon quits when all its blocks agree, so the blocks of all ranks on a GPU must be able to run at the same time.
+         * The same holds for kernels on streams (device/cuda/block_budget.h). */
+        uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
+        const uint32_t blocks = peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
+        return peer->sm > 0 && (uint32_t) peer->sm < blocks ? (uint32_t) peer->sm : blocks;
+    }
+    /* A thread that loses its core delays all ranks, so a quarter of the cores is left to other work. */
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
+    if (peer->blocks == 0 && near < (uint32_t) runtime->size)
+        blocks--; /* the proxy needs a core */
+    blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
+    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
+}
+
+void rondo_common_settings(struct rondo_runtime *runtime)
+{
+    runtime->settings.channels = RONDO_CHANNELS_MAX;
+    runtime->settings.slot_bytes = UINT32_MAX;
+    runtime->settings.copy_engines = 1;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        const uint32_t near = rondo_neighbours(runtime, rank), blocks = rondo_blocks_of(runtime, rank);
+        uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
+        uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
+        const int32_t sm = runtime->peers[rank].sm;
+        if (sm > 0 && (stream_blocks == 0 || (uint32_t) sm < stream_blocks))
+            stream_blocks = (uint32_t) sm;
+        runtime->settings.copy_engines &= sm == 0;
+        runtime->oversubscribed |= runtime->peers[rank].cores < near;
+        if (blocks < runtime->settings.channels)
+            runtime->settings.channels = blocks;
+        if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
+            runtime->settings.stream_blocks = stream_blocks;
+        if (slot_bytes < runtime->settings.slot_bytes)
+            runtime->settings.slot_bytes = slot_bytes;
+    }
+    /* Messages between hosts take long. While one is on its way, the same block works on another channel. */
+    if (rondo_spans_hosts(runtime) && runtime->settings.channels < NETWORK_CHANNELS)
+        runtime->settings.channels = NETWORK_CHANNELS;
+    uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (runtime->peers[rank].tuning != tuning && runtime->settings.tuning != NULL) {
+            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TUNING is not used: rank %d has another table, or none", rank);
+            rondo_tuning_free(runtime->settings.tuning);
+            runtime->settings.tuning = NULL;
+        }
+}
