@@ -34,10 +34,9 @@ static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
     return gpu->present ? count : 1;
 }
 
-uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank)
+uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
-    const uint32_t near = rondo_neighbours(runtime, rank);
     if (peer->device == RONDO_DEVICE_CUDA) {
         /* A daemon quits when all its blocks agree, so the blocks of all ranks on a GPU must be able to run at the same time.
          * The same holds for kernels on streams (device/cuda/block_budget.h). */
@@ -59,7 +58,7 @@ void rondo_common_settings(struct rondo_runtime *runtime)
     runtime->settings.slot_bytes = UINT32_MAX;
     runtime->settings.copy_engines = 1;
     for (int rank = 0; rank < runtime->size; rank++) {
-        const uint32_t near = rondo_neighbours(runtime, rank), blocks = rondo_blocks_of(runtime, rank);
+        const uint32_t near = rondo_neighbours(runtime, rank), blocks = rondo_blocks_of(runtime, rank, near);
         uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
         uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
         const int32_t sm = runtime->peers[rank].sm;

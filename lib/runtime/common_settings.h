@@ -9,8 +9,8 @@
 uint32_t rondo_neighbours(const struct rondo_runtime *runtime, int rank);
 /* Whether there are ranks on other hosts than this rank's, which takes a proxy. */
 int rondo_spans_hosts(const struct rondo_runtime *runtime);
-/* The number of blocks of the rank's daemon, at least 1. */
-uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank);
+/* The number of blocks of the rank's daemon, at least 1. near: its neighbours. */
+uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near);
 /* Sets the values that all ranks must agree on, by the same computation over the same data: channels, slots, blocks of kernels
  * on streams, copy engines, and whether the tuning table is used. */
 void rondo_common_settings(struct rondo_runtime *runtime);

@@ -257,7 +257,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
 {
     const uint32_t near = rondo_neighbours(runtime, runtime->rank);
     struct rondo_device_options options = {.rank = runtime->rank,
-                                           .blocks = rondo_blocks_of(runtime, runtime->rank),
+                                           .blocks = rondo_blocks_of(runtime, runtime->rank, near),
                                            .lane_contexts = rondo_lane_contexts(runtime),
                                            .stream_blocks = startup->sm > 0 ? (uint32_t) startup->sm : 0,
                                            .single_copy_peers = runtime->single_copy_peers,
