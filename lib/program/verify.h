@@ -36,7 +36,7 @@ struct rondo_verify_connector {
     uint8_t used;                                 /* by some instruction */
     uint8_t protocol, signalled;                  /* signalled: the receiver knows where the sender's buffers are */
     uint32_t filled, taken;                       /* messages */
-    struct rondo_verify_message *oldest, *newest; /* of those that are filled and not taken: NULL if there are none */
+    struct rondo_verify_message *oldest, *newest; /* of those that are filled and not taken, if there are */
 };
 
 struct rondo_verify_block {

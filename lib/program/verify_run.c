@@ -331,8 +331,6 @@ static void release_slots(struct rondo_verification *c, const struct rondo_verif
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
         struct rondo_verify_message *message = connector->oldest;
         connector->oldest = message->next;
-        if (connector->oldest == NULL)
-            connector->newest = NULL;
         connector->taken++;
         free(message);
         wake_end(c, connector->sending_block, connector);
@@ -351,7 +349,7 @@ static void fill_slot(struct rondo_verification *c, uint32_t instruction, const 
         message->chunks[k].value = c->values[k];
         message->chunks[k].class = c->classes[k];
     }
-    if (connector->newest != NULL)
+    if (connector->filled != connector->taken)
         connector->newest->next = message;
     else
         connector->oldest = message;
