@@ -17,7 +17,8 @@ struct tally {
     long of[OUTCOMES];
 };
 static struct tally all, of_function[INJECT_FUNCTION_COUNT], of_part[PARTS_MAX];
-static long repeated;
+static long repeated;   /* runs that were made again */
+static long not_called; /* runs that made no n-th call, which are no points */
 
 static void count(const struct point *point, enum outcome outcome)
 {
@@ -223,6 +224,8 @@ int judge(struct slot *slot)
     if (point->function >= 0) {
         if (injected->fired)
             count(point, TRIED);
+        else if (fault == NULL)
+            not_called++;
         if (injected->fired && fault == NULL)
             count(point, failed ? ERRORS : ABSORBED);
     }
@@ -287,6 +290,8 @@ void print_totals(void)
     printf("\n");
     for (int part = 0; part < part_count; part++)
         print_tally(parts[part].name, &of_part[part]);
-    printf("injection: %ld points, %ld absorbed, %ld errors, %ld repeated, %ld hangs, %ld crashes, %ld violations\n",
-           all.of[TRIED], all.of[ABSORBED], all.of[ERRORS], repeated, all.of[HANGS], all.of[CRASHES], judged_violations());
+    printf("injection: %ld points, %ld absorbed, %ld errors, %ld repeated, %ld without the call, %ld hangs, %ld crashes, %ld "
+           "violations\n",
+           all.of[TRIED], all.of[ABSORBED], all.of[ERRORS], repeated, not_called, all.of[HANGS], all.of[CRASHES],
+           judged_violations());
 }
