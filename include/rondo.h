@@ -649,6 +649,38 @@ RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *result);
 
 /**
+ * Takes in ranks that start later: makes a job of the ranks of a communicator and of new ones.
+ *
+ * The ranks of comm keep their numbers. The new ones have the numbers from comm's size on, and call rondo_init() with the id,
+ * their rank and size in its config. All get a runtime, whose world communicator has all ranks. comm and its runtime stay as
+ * they are, and are freed or used on. A size that is comm's makes a job without new ranks, for example to leave behind a
+ * process that holds the root. After failures, grow the communicator that rondo_comm_shrink() has made.
+ *
+ * Between hosts the id, which holds a secret, travels encrypted to the other ranks only if RONDO_ENCRYPT is 1.
+ *
+ * @param comm     communicator of the old ranks
+ * @param size     number of ranks of the new job, at least comm's; equal on all ranks
+ * @param id       of rondo_get_unique_id(), on one rank of comm, any; NULL on all others. It makes one job: where the call
+ *                 fails it is of no use any more, and new ranks that wait with it fail when the connect timeout ends
+ * @param config   as for rondo_init(), but rank, size and unique_id are not read; with RONDO_DEVICE_AUTO and no device_index
+ *                 the runtime is on the device of comm's. NULL: everything else from the environment
+ * @param grown    becomes the runtime, to be given to rondo_finalize(); NULL on failure
+ * @retval RONDO_ERR_ARGUMENT   comm or grown is NULL, size is less than comm's, or config is wrong
+ * @retval RONDO_ERR_MISMATCH   no rank gives an id, or several do, or the sizes differ; or a rank of comm called another
+ *                              function
+ * @retval RONDO_ERR_BOOTSTRAP  not all ranks, old and new, have joined within the connect timeout
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left; also any other code with which comm has failed
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_MEMORY     out of memory
+ * @ranks    Collective: all ranks of comm call it, in one order among the calls that make communicators of comm, and each new
+ *           rank calls rondo_init(), as which it also fails on all or on none.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   ncclCommGrow() of NCCL, which makes a communicator.
+ */
+RONDO_API rondo_result_t rondo_comm_grow(rondo_comm_t comm, int size, const rondo_unique_id_t *id, const rondo_config_t *config,
+                                         rondo_t *grown);
+
+/**
  * Makes a communicator of some ranks of another, which alone call it.
  *
  * Rank i of the new communicator is ranks[i] of comm. Operations of comm go on meanwhile. It inherits comm's compression.

@@ -145,6 +145,17 @@ class _Config(ctypes.Structure):
                 ("residency_us", ctypes.c_int64), ("memory_budget", ctypes.c_int64), ("connect_timeout", ctypes.c_double)]
 
 
+def _config(rank, size, device, timeout=-1.0, check=-1, connect_timeout=-1.0):
+    return _Config(rank, size, None, _DEVICES[device], -1, None, None, timeout, check, -1, -1, -1, -1, None, None, -1, -1, -1, -1, -1,
+                   -1, -1, -1, connect_timeout)
+
+
+def _id(unique_id):
+    made = _Id()
+    ctypes.memmove(ctypes.byref(made), unique_id, ctypes.sizeof(made))
+    return made
+
+
 def unique_id():
     """Makes a meeting place in this process: bytes for Runtime(unique_id=...) on all ranks."""
     made = _Id()
@@ -220,6 +231,14 @@ class Communicator:
     def shrink_failed(self):
         """Of the ranks that are alive, upon which they agree."""
         return self._made(_lib.rondo_comm_shrink, None, -1)
+
+    def grow(self, size, unique_id=None, device="auto", connect_timeout=-1.0):
+        """Makes a runtime of these ranks and of new ones, which call Runtime(rank, size, unique_id). One rank gives the id."""
+        config = _config(-1, -1, device, connect_timeout=connect_timeout)
+        handle = ctypes.c_void_p()
+        _check(_lib.rondo_comm_grow(self._handle, size, None if unique_id is None else ctypes.byref(_id(unique_id)),
+                                    ctypes.byref(config), ctypes.byref(handle)))
+        return Runtime._of(handle)
 
     def abort(self, code=1):
         _check(_lib.rondo_comm_abort(self._handle, code))
@@ -399,14 +418,21 @@ class Runtime:
     """One rank on one device. Arguments are fields of rondo_config_t; without them everything is from the environment."""
 
     def __init__(self, rank=-1, size=-1, unique_id=None, device="host", timeout=-1.0, check=-1, connect_timeout=-1.0):
-        config = _Config(rank, size, None, _DEVICES[device], -1, None, None, timeout, check, -1, -1, -1, -1, None, None, -1, -1, -1,
-                         -1, -1, -1, -1, -1, connect_timeout)
+        config = _config(rank, size, device, timeout, check, connect_timeout)
         if unique_id is not None:
-            made = _Id()
-            ctypes.memmove(ctypes.byref(made), unique_id, 128)
-            config.unique_id = ctypes.pointer(made)
+            config.unique_id = ctypes.pointer(_id(unique_id))
         self._handle = ctypes.c_void_p()
         _check(_lib.rondo_init(ctypes.byref(self._handle), ctypes.byref(config)))
+        self._find_world()
+
+    @classmethod
+    def _of(cls, handle):
+        runtime = cls.__new__(cls)
+        runtime._handle = handle
+        runtime._find_world()
+        return runtime
+
+    def _find_world(self):
         world = ctypes.c_void_p()
         _check(_lib.rondo_comm_world(self._handle, ctypes.byref(world)))
         self.world = Communicator(world, self)

@@ -19,6 +19,7 @@
 static _Thread_local struct rank_record *me;
 static _Thread_local int my_rank;
 static _Thread_local rondo_comm_t failed_comm;
+static _Thread_local double connect_timeout;
 
 static void begin(const char *what)
 {
@@ -313,6 +314,35 @@ static void part_communicators(UNUSED struct rank_record *record, int rank, UNUS
     TRY(world, rondo_barrier(world));
 }
 
+static void use_grown(rondo_t grown)
+{
+    rondo_comm_t all = NULL;
+    LOCAL(rondo_comm_world(grown, &all));
+    allreduce(all, SMALL);
+}
+
+/* The ranks meet anew, in a job of its own. If that fails, what they have is as good as before. */
+static void part_growing(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_unique_id_t id;
+    rondo_t grown = NULL;
+    config.connect_timeout = connect_timeout;
+    if (rank == 0)
+        LOCAL(rondo_get_unique_id(&id));
+    TRY(world, rondo_comm_grow(world, RANKS, rank == 0 ? &id : NULL, &config, &grown));
+    use_grown(grown);
+    begin("rondo_finalize of the grown job");
+    if (rondo_finalize(grown) != RONDO_SUCCESS)
+        wrong("%s", rondo_last_error());
+    if (me->failed_step != 0) {
+        failed_comm = world; /* the other one is freed */
+        rondo_comm_abort(world, 1);
+        return;
+    }
+    TRY(world, rondo_barrier(world));
+}
+
 static void part_memory(UNUSED struct rank_record *record, UNUSED int rank, rondo_t runtime, rondo_comm_t world)
 {
     void *memory = NULL;
@@ -571,6 +601,8 @@ const struct part parts[] = {
     {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent, ON_HOST},
     {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent, ON_HOST},
     {"communicators", ENVIRONMENT(PROCESSES, ), 0, 0, part_communicators, ON_HOST},
+    /* a root to which no rank comes ends after 2 s */
+    {"growing", ENVIRONMENT(PROCESSES, "RONDO_CONNECT_TIMEOUT", "2", ), 0, 0, part_growing, ON_HOST},
     {"memory", ENVIRONMENT(PROCESSES, ), 0, 0, part_memory, ON_HOST},
     {"messages", ENVIRONMENT(PROCESSES, ), 0, 0, part_messages, ON_HOST},
     {"messages-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_messages, ON_HOST},
@@ -651,7 +683,7 @@ void scenario_run(const struct part *part, struct job *job, int rank)
     config.device = part_on_gpu(part) ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
     if (part_on_gpu(part))
         config.device_index = 0;
-    config.connect_timeout = job->connect_timeout;
+    config.connect_timeout = connect_timeout = job->connect_timeout;
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
         by_id |= strcmp(pair[0], "id") == 0;
     const char *error = buffers_make(part_on_gpu(part));

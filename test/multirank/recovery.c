@@ -1,6 +1,6 @@
 /*
  * Going on after failures: rondo_comm_revoke while operations hang, rondo_comm_agree and rondo_comm_shrink with
- * RONDO_SHRINK_FAILED while ranks die. Processes die of themselves, at a random moment of a random round (--deaths). Ranks
+ * RONDO_SHRINK_FAILED while ranks die, rondo_comm_grow. Processes die of themselves, at a random moment of a random round (--deaths). Ranks
  * as threads do not die; for them it checks the calls and their arguments.
  */
 #include "test/multirank/ranks.h"
@@ -102,6 +102,93 @@ static void revoke_hanging(struct rank *me)
     MUST(rondo_comm_free(&copied.world));
 }
 
+/* ---- ranks that come later ---- */
+
+/* A rank that starts when the others have run for long. */
+struct newcomer {
+    rondo_config_t config;
+    rondo_unique_id_t id;
+    int old_size;
+    pthread_t thread;
+};
+
+/* What all ranks of a grown job do: the old ones tell the new ones a number, and all add up. */
+static void use_grown(rondo_t grown, int rank, int size, int old_size)
+{
+    rondo_comm_t world;
+    int own, all;
+    int64_t sum = 0, told = rank < old_size ? 4711 : 0;
+    MUST(rondo_comm_world(grown, &world));
+    MUST(rondo_comm_rank(world, &own));
+    MUST(rondo_comm_size(world, &all));
+    CHECK(own == rank && all == size, "rank %d of %d, not %d of %d", own, all, rank, size);
+    MUST(rondo_bcast(&told, 1, RONDO_INT64, 0, world));
+    CHECK(told == 4711, "%lld", (long long) told);
+    for (int round = 0; round < 10; round++) {
+        const int64_t mine = rank + round;
+        MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT64, RONDO_SUM, world));
+        CHECK(sum == (int64_t) size * (size - 1) / 2 + (int64_t) size * round, "round %d: %lld", round, (long long) sum);
+    }
+    MUST(rondo_finalize(grown));
+}
+
+static void *come(void *argument)
+{
+    struct newcomer *me = argument;
+    rondo_t grown;
+    ranks_current = me->config.rank;
+    MUST(rondo_init(&grown, &me->config));
+    use_grown(grown, me->config.rank, me->config.size, me->old_size);
+    return NULL;
+}
+
+/* Rank `giver` has the id and starts the new ranks, as threads of its process. */
+static void grow(struct rank *me, int giver, int newcomers)
+{
+    struct newcomer coming[2] = {{.config = RONDO_CONFIG_DEFAULT}, {.config = RONDO_CONFIG_DEFAULT}};
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_unique_id_t id;
+    rondo_t grown = NULL;
+    config.device = RONDO_DEVICE_HOST;
+    if (me->rank == giver)
+        MUST(rondo_get_unique_id(&id));
+    for (int i = 0; me->rank == giver && i < newcomers; i++) {
+        coming[i].old_size = me->size;
+        coming[i].id = id;
+        coming[i].config = config;
+        coming[i].config.unique_id = &coming[i].id;
+        coming[i].config.rank = me->size + i;
+        coming[i].config.size = me->size + newcomers;
+        MUST(pthread_create(&coming[i].thread, NULL, come, &coming[i]) == 0 ? RONDO_SUCCESS : RONDO_ERR_SYSTEM);
+    }
+    MUST(rondo_comm_grow(me->world, me->size + newcomers, me->rank == giver ? &id : NULL, &config, &grown));
+    use_grown(grown, me->rank, me->size + newcomers, me->size);
+    for (int i = 0; me->rank == giver && i < newcomers; i++)
+        pthread_join(coming[i].thread, NULL);
+}
+
+/* Each mistake is an error on all ranks, after which the communicator is as good as before. */
+static void grow_wrongly(struct rank *me)
+{
+    struct rank failed = *me;
+    rondo_unique_id_t id = {{0}};
+    rondo_t grown = (rondo_t) &grown;
+    EXPECT(RONDO_ERR_ARGUMENT, "NULL", rondo_comm_grow(NULL, me->size, NULL, NULL, &grown));
+    EXPECT(RONDO_ERR_ARGUMENT, "grown is NULL", rondo_comm_grow(me->world, me->size, NULL, NULL, NULL));
+    EXPECT(RONDO_ERR_MISMATCH, "give an id, not one", rondo_comm_grow(me->world, me->size, NULL, NULL, &grown));
+    CHECK(grown == NULL, "%s", ranks_pointer_text(grown));
+    EXPECT(RONDO_ERR_ARGUMENT, "cannot become 0", rondo_comm_grow(me->world, 0, me->rank == 0 ? &id : NULL, NULL, &grown));
+    EXPECT(RONDO_ERR_ARGUMENT, "id", rondo_comm_grow(me->world, me->size, me->rank == 0 ? &id : NULL, NULL, &grown));
+    if (me->size > 1) {
+        EXPECT(RONDO_ERR_MISMATCH, "give an id, not one", rondo_comm_grow(me->world, me->size, &id, NULL, &grown));
+        EXPECT(RONDO_ERR_MISMATCH, "rank 1 grows to", rondo_comm_grow(me->world, me->size + me->rank, NULL, NULL, &grown));
+    }
+    MUST(rondo_comm_dup(me->world, &failed.world));
+    MUST(rondo_comm_revoke(failed.world));
+    EXPECT(RONDO_ERR_REVOKED, "revoked by rank", rondo_comm_grow(failed.world, me->size, NULL, NULL, &grown));
+    MUST(rondo_comm_free(&failed.world));
+}
+
 /* ---- ranks that die ---- */
 
 static void *die_later(void *argument)
@@ -187,6 +274,11 @@ static void run(struct rank *me)
     bad_calls(me);
     agree_alive(me);
     revoke_hanging(me);
+    agree_alive(me);
+    grow_wrongly(me);
+    grow(me, 0, 1);
+    grow(me, me->size - 1, 2);
+    grow(me, me->size / 2, 0);
     agree_alive(me);
 }
 

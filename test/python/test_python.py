@@ -94,6 +94,22 @@ def collectives(world, r):
             world.allreduce(rondo.IN_PLACE, x, "lor" if kind == "bool" else "sum")
             assert (x == (True if kind == "bool" else 3)).all(), kind
 
+def growing(world, r):
+    """Rank 1 takes in a fourth one, a thread of its own."""
+    ident = rondo.unique_id() if r == 1 else None
+    def use(runtime, rank):
+        with runtime:
+            total = ints(0)
+            runtime.world.allreduce(ints(rank), total)
+            assert (runtime.world.rank, runtime.world.size, total[0]) == (rank, SIZE + 1, 6), (rank, total)
+    newcomer = threading.Thread(target=lambda: use(rondo.Runtime(SIZE, SIZE + 1, ident), SIZE))
+    if r == 1:
+        newcomer.start()
+    use(world.grow(SIZE + 1, ident), r)
+    if r == 1:
+        newcomer.join()
+    world.barrier()
+
 def errors(world, r):
     for bad, kind in [(lambda: world.bcast(b"constant"), ValueError), (lambda: world.allgather(ints(1, 2), ints(0, 0, 0)), ValueError),
                       (lambda: world.allreduce(ints(1), array.array("d", [0])), TypeError), (lambda: world.bcast(ints(1), 9), rondo.Error)]:
@@ -114,6 +130,7 @@ def errors(world, r):
         assert error.code == 11 and "77" in str(error), error
 
 run(collectives)
+run(growing)
 run(errors)
 print("ok")
 '''
