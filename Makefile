@@ -47,7 +47,7 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)),-ljansson)
-EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program programs)
+EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train elastic program programs)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c))
@@ -65,7 +65,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -145,7 +145,7 @@ $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
 $(BUILD)/examples/program: $(BUILD)/obj/examples/program.o
 $(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
 $(BUILD)/examples/programs: $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard examples/programs/*.c))
-$(BUILD)/examples/train: $(BUILD)/obj/examples/train.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
+$(BUILD)/examples/train $(BUILD)/examples/elastic: $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
 $(EXAMPLES): $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
@@ -207,6 +207,10 @@ test:
 # The slow ones too: large counts, long stress, all types and operators on 8 ranks, installations.
 test-all:
 	@$(MAKE) --no-print-directory test MARKS=""
+
+# Ranks that go and come, also where it takes minutes: hundreds of deaths in jobs of eight.
+membership:
+	@$(MAKE) --no-print-directory test MARKS="" TESTS=test/membership
 
 # The n-th call of each function fails, for every n, on each rank of a job: thousands of runs. OPTIONS="--part life --jobs 4"
 failure-injection:

@@ -1,12 +1,12 @@
 /* Reads data/digits.txt: one digit a line, "LABEL PIXELS", a pixel one character of 0 to 9 and a to g. */
 #include "digits.h"
+#include "random.h"
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_LENGTH = 2 + DIGIT_PIXELS };
+enum { LINE_LENGTH = 2 + DIGIT_PIXELS, TEST_SHARE = 5 /* one digit in five is kept for the test */ };
 static const char LEVELS[] = "0123456789abcdefg";
 
 static bool parse(const char *line, struct digit *digit)
@@ -60,4 +60,30 @@ fail:
     fclose(file);
     free(digits);
     return NULL;
+}
+
+bool samples_read(const char *path, struct samples *samples)
+{
+    int count;
+    samples->digits = digits_read(path, &count);
+    int *which = samples->digits ? malloc((size_t) count * sizeof *which) : NULL;
+    if (!which) {
+        free(samples->digits);
+        return false;
+    }
+    for (int i = 0; i < count; i++)
+        which[i] = i;
+    uint64_t random = 0; /* no option's seed: runs are compared on the same test */
+    random_shuffle(which, count, &random);
+    samples->train_count = count - (count + TEST_SHARE - 1) / TEST_SHARE;
+    samples->test_count = count - samples->train_count;
+    samples->train = which;
+    samples->test = which + samples->train_count;
+    return true;
+}
+
+void samples_free(struct samples *samples)
+{
+    free(samples->train);
+    free(samples->digits);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_RANKS = 64, TEST_SHARE = 5 /* one digit in five is kept for the test */ };
+enum { MOST_RANKS = 64 };
 static const float LEARNING_RATE = 0.05f, MOMENTUM = 0.9f;
 
 /* Any failure ends this process; ranks in other processes then see RONDO_ERR_PEER and end too. */
@@ -34,13 +34,6 @@ struct options {
     const char *data;
 };
 
-/* The digits and which of them are for training and for the test; the same on all ranks. */
-struct samples {
-    struct digit *digits;
-    int *train, *test;
-    int train_count, test_count;
-};
-
 struct trainer {
     const struct options *options;
     struct samples samples;
@@ -50,23 +43,6 @@ struct trainer {
     rondo_request_t sums[NETWORK_TENSORS]; /* all-reduce each tensor's gradient in place */
     uint64_t batch_random, order_random;
 };
-
-static void load(const struct options *options, struct samples *samples)
-{
-    int count;
-    samples->digits = digits_read(options->data, &count);
-    int *which = samples->digits ? malloc((size_t) count * sizeof *which) : NULL;
-    if (!which)
-        exit(EXIT_FAILURE);
-    for (int i = 0; i < count; i++)
-        which[i] = i;
-    uint64_t random = 0; /* not the options' seed: runs are compared on the same test */
-    random_shuffle(which, count, &random);
-    samples->train_count = count - (count + TEST_SHARE - 1) / TEST_SHARE;
-    samples->test_count = count - samples->train_count;
-    samples->train = which;
-    samples->test = which + samples->train_count;
-}
 
 static int share_start(int count, int rank, int size)
 {
@@ -170,7 +146,8 @@ static bool run_rank(const struct options *options, const rondo_config_t *config
 {
     struct trainer trainer = {.options = options, .batch_random = options->seed};
     rondo_t runtime;
-    load(options, &trainer.samples);
+    if (!samples_read(options->data, &trainer.samples))
+        exit(EXIT_FAILURE);
     if (!network_create(&trainer.network, options->batch, options->seed)) {
         fprintf(stderr, "train: no memory for the network\n");
         exit(EXIT_FAILURE);
@@ -192,8 +169,7 @@ static bool run_rank(const struct options *options, const rondo_config_t *config
         CHECK(rondo_request_free(&trainer.sums[i]));
     CHECK(rondo_finalize(runtime));
     network_destroy(&trainer.network);
-    free(trainer.samples.train);
-    free(trainer.samples.digits);
+    samples_free(&trainer.samples);
     return good;
 }
 

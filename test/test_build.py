@@ -222,6 +222,7 @@ def test_installation(tmp_path, destdir):
 
 
 EXAMPLES = {"allreduce": ["allreduce"], "program": ["program"], "heat": ["heat"], "train": ["train", "digits", "network"],
+            "elastic": ["elastic", "digits", "network"],
             "programs": sorted(f"programs/{path.stem}" for path in (ROOT / "examples" / "programs").glob("*.c"))}
 
 
@@ -246,7 +247,7 @@ def compile_examples(folder, prefix):
         assert "[librondo.so.0.2]" in needed[shared] and "librondo" not in needed[static]
     for name in EXAMPLES:
         for path in (folder / name, folder / f"{name}-static"):
-            run(path, *(["--ranks", "2", "--epochs", "1"] if name == "train" else []), seconds=120, LD_LIBRARY_PATH=f"{prefix}/lib", RONDO_DEVICE="host")
+            run(path, *(["--ranks", "2", "--epochs", "1"] if name in ("train", "elastic") else []), seconds=120, LD_LIBRARY_PATH=f"{prefix}/lib", RONDO_DEVICE="host")
 
 
 def test_compile_commands(tmp_path):

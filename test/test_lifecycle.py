@@ -1,7 +1,5 @@
 """Freed objects return all their resources: communicators, requests, runtimes, connector memory. Communicators
-that members make by themselves, and going on after failures: revoke, agree and shrink, while processes die at random moments."""
-import signal
-
+that members make by themselves."""
 import pytest
 from harness import Job, program, run
 
@@ -59,51 +57,3 @@ def test_attempts():
 def test_members_alone_processes():
     with Job(3, program("members_alone"), "--ranks", 0) as job:
         job.finish()
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-def test_recovery(ranks):
-    """On ranks that live: arguments, agreements, and operations that hang when the communicator is revoked."""
-    run(program("recovery"), "--ranks", ranks)
-
-
-def test_recovery_processes():
-    with Job(3, program("recovery"), "--ranks", 0) as job:
-        job.finish()
-
-
-def die(ranks, deaths, rounds, seed):
-    """Returns how many died. All that printed the outcome of an agreement printed the same, also those that died later."""
-    command = [program("recovery"), "--ranks", 0, "--scenario", "dying", "--deaths", deaths, "--rounds", rounds, "--seed", seed]
-    with Job(ranks, *command, seconds=120) as job:
-        job.finish([0])
-        died = []
-        for rank in job.ranks.values():
-            if rank.process.wait(timeout=60) == -signal.SIGKILL:
-                died.append(rank.rank)
-        job.finish([rank for rank in job.ranks if rank not in died])
-        outcomes = {}
-        for rank in job.ranks.values():
-            rank.reader.join(5)
-            for line in rank.lines:
-                words = line.split()
-                if words and words[0] in ("AGREED", "SHRUNK") and len(words) == (4 if words[0] == "AGREED" else 3):
-                    outcomes.setdefault((words[0], words[1]), set()).add(tuple(words[2:]))
-        if len(outcomes) != 6 * rounds:
-            job.fail(f"{len(outcomes)} outcomes, not {6 * rounds}")
-        for call, outcome in outcomes.items():
-            if len(outcome) != 1:
-                job.fail(f"{call}: ranks disagree: {outcome}")
-        return len(died)
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_recovery_dying(seed):
-    assert die(5, 3, 6, seed) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 140))
-def test_recovery_dying_often(seed):
-    """Jobs of eight, of which at most two remain."""
-    assert die(8, 6, 12, seed) >= 3

@@ -1,5 +1,5 @@
-/* rondo_comm_grow: the ranks of a communicator and ranks that start later make a job, which meets by a unique id that one of the
- * old ranks has, and tells the others. The old ranks' part is an exchange and a rondo_init. */
+/* rondo_comm_grow: the ranks of a communicator and ranks that start later make a job, which meets by a unique id that one of
+ * the old ranks has, and tells the others. The old ranks' part is an exchange and a rondo_init. */
 #include "lib/base/error.h"
 #include "lib/connection/mailbox.h"
 #include "lib/context/failure.h"

@@ -1,7 +1,7 @@
 /*
  * Going on after failures: rondo_comm_revoke while operations hang, rondo_comm_agree and rondo_comm_shrink with
- * RONDO_SHRINK_FAILED while ranks die, rondo_comm_grow. Processes die of themselves, at a random moment of a random round (--deaths). Ranks
- * as threads do not die; for them it checks the calls and their arguments.
+ * RONDO_SHRINK_FAILED while ranks die, rondo_comm_grow. Processes die of themselves, at a random moment of a random round
+ * (--deaths). Ranks as threads do not die; for them it checks the calls and their arguments.
  */
 #include "test/multirank/ranks.h"
 

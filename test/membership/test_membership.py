@@ -1,0 +1,79 @@
+"""Ranks that go and come: revoke, agree and shrink while processes die at random moments, and jobs that grow again."""
+import re
+import signal
+
+import pytest
+from harness import BUILD, Job, program, run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_recovery(ranks):
+    """On ranks that live: arguments, agreements, operations that hang when the communicator is revoked, and ranks that join."""
+    run(program("recovery"), "--ranks", ranks)
+
+
+def test_recovery_processes():
+    with Job(3, program("recovery"), "--ranks", 0) as job:
+        job.finish()
+
+
+def die(ranks, deaths, rounds, seed):
+    """Returns how many died. All that printed the outcome of an agreement printed the same, also those that died later."""
+    command = [program("recovery"), "--ranks", 0, "--scenario", "dying", "--deaths", deaths, "--rounds", rounds, "--seed", seed]
+    with Job(ranks, *command, seconds=120) as job:
+        job.finish([0])
+        died = []
+        for rank in job.ranks.values():
+            if rank.process.wait(timeout=60) == -signal.SIGKILL:
+                died.append(rank.rank)
+        job.finish([rank for rank in job.ranks if rank not in died])
+        outcomes = {}
+        for rank in job.ranks.values():
+            rank.reader.join(5)
+            for line in rank.lines:
+                words = line.split()
+                if words and words[0] in ("AGREED", "SHRUNK") and len(words) == (4 if words[0] == "AGREED" else 3):
+                    outcomes.setdefault((words[0], words[1]), set()).add(tuple(words[2:]))
+        if len(outcomes) != 6 * rounds:
+            job.fail(f"{len(outcomes)} outcomes, not {6 * rounds}")
+        for call, outcome in outcomes.items():
+            if len(outcome) != 1:
+                job.fail(f"{call}: ranks disagree: {outcome}")
+        return len(died)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_recovery_dying(seed):
+    assert die(5, 3, 6, seed) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_recovery_dying_often(seed):
+    """Jobs of eight, of which at most two remain."""
+    assert die(8, 6, 12, seed) >= 3
+
+
+def train(*options, seconds=120):
+    """Runs the elastic example. Returns deaths, joins and the test's accuracy."""
+    output = run(BUILD / "examples" / "elastic", *options, seconds=seconds)
+    print(output)
+    found = re.search(r": (\d+) deaths, (\d+) joins\n(?:.*\n)?test accuracy ([\d.]+) %, .*, the same bits on \d+ ranks", output)
+    assert found, output
+    return int(found[1]), int(found[2]), float(found[3])
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_training_survives(ranks):
+    """It reaches what it reaches undisturbed: each step counts for all ranks or for none."""
+    undisturbed = train("--ranks", ranks, "--deaths", 0)
+    deaths, joins, accuracy = train("--ranks", ranks, "--deaths", 6, "--pause", 40, "--epochs", 40)
+    assert undisturbed[:2] == (0, 0) and undisturbed[2] >= 95
+    assert deaths >= 2 and joins >= 1 and abs(accuracy - undisturbed[2]) <= 3
+
+
+@pytest.mark.slow
+def test_training_survives_often():
+    """500 deaths, at any moment of training, shrinking, growing and beginning, in jobs of eight."""
+    deaths, joins, accuracy = train("--ranks", 8, "--deaths", 500, "--pause", 60, "--epochs", 2000, seconds=1200)
+    assert deaths == 500 and joins >= 450 and accuracy >= 95
