@@ -19,6 +19,9 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .compose = rondo_compose_ring,
+     .build_alone = rondo_build_ring,
+     .alone = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
+              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
      .adapt = rondo_adapt_ring,
      .one_block = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .compresses = ONE(RONDO_KINDS) - 1},

@@ -29,6 +29,8 @@ rondo_result_t rondo_build_bruck(const struct rondo_shape *shape, struct rondo_p
 /* Needs shape->topology with as many ranks on every host. */
 rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
+/* All but reduce-scatter with counts; not compressed. */
+rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
 
 /*
  * Each stores the program of all ranks for the shape's kind, size, root, channels and ranks of a host; the caller destroys it

@@ -344,8 +344,9 @@ static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struc
                                  const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     const struct rondo_runtime *runtime = lane->comm->runtime;
-    if (algorithm->build != NULL)
-        return algorithm->build(shape, plan);
+    rondo_plan_build_t *build = rondo_algorithm_builder(algorithm, shape);
+    if (build != NULL)
+        return build(shape, plan);
     uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
     const uint32_t most = runtime->device->daemon->lane_contexts;
     if (runtime->device_type == RONDO_DEVICE_CUDA)

@@ -15,20 +15,29 @@ struct rondo_registered;
  * need, or a part for each rank. */
 enum rondo_multicast_use { RONDO_MULTICAST_NOT, RONDO_MULTICAST_WHOLE, RONDO_MULTICAST_PARTS };
 
+enum { RONDO_COMPOSED_RANKS = 64 };
+
+/* Builds the plan of shape->rank instruction by instruction. The caller frees *plan. */
+typedef rondo_result_t rondo_plan_build_t(const struct rondo_shape *shape, struct rondo_plan **plan);
+
 /* Exactly one of build, compose and registered is set. Sets of collectives are bits 1 << enum rondo_kind. */
 struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* collectives that it implements */
-    /* Builds the plan of shape->rank instruction by instruction. The caller frees *plan. */
-    rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
+    rondo_plan_build_t *build;
     /* Composes the program of all ranks in the language of rondo_program.h, for the compiler. The caller destroys *builder.
      * RONDO_ERR_UNSUPPORTED: not for this shape. */
     rondo_result_t (*compose)(const struct rondo_shape *shape, rondo_program_t *program);
+    /* Builds what the compiler makes of the composed program, for shape->rank alone: instead of it where there are more than
+     * RONDO_COMPOSED_RANKS ranks, because a program of all ranks takes memory in the square of their number. NULL: it is
+     * composed, however many ranks there are. */
+    rondo_plan_build_t *build_alone;
     /* Changes a plan of a composed program after compiling; NULL: nothing to change. */
     void (*adapt)(const struct rondo_shape *shape, struct rondo_plan *plan);
     const struct rondo_registered *registered; /* a user's */
 
     /* Sets of collectives, subsets of kinds: */
+    uint32_t alone;                     /* for which build_alone is */
     uint32_t separate;                  /* that it does not run in place */
     uint32_t one_block;                 /* compiled to one block a channel, whose order makes them right in place */
     uint32_t powers;                    /* that need a power of two of ranks */
@@ -62,6 +71,14 @@ int rondo_peer_windows(enum rondo_kind kind, int size);
 /* Returns the number of program blocks that the algorithm takes for each channel on `size` ranks, as far as the choice of
  * channels goes. */
 int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size);
+/* Returns what builds the plan of shape->rank by itself; NULL: it is compiled. */
+static inline rondo_plan_build_t *rondo_algorithm_builder(const struct rondo_algorithm *algorithm,
+                                                          const struct rondo_shape *shape)
+{
+    const int alone = (algorithm->alone >> shape->kind & 1) && shape->size > RONDO_COMPOSED_RANKS && !shape->across &&
+                      shape->protocol != RONDO_PROTOCOL_COMPRESSED;
+    return alone ? algorithm->build_alone : algorithm->build;
+}
 /* Whether each instruction takes one chunk. */
 static inline int rondo_algorithm_single(const struct rondo_algorithm *algorithm)
 {

@@ -4,7 +4,6 @@
 #include "test/unit/support/plans.h"
 #include "lib/program/program.h"
 #include "test/reference/reference_pairs.h"
-#include "test/reference/reference_ring.h"
 #include "rondo_program.h"
 #include "lib/bootstrap/topology.h"
 
@@ -363,7 +362,7 @@ static void test_as_by_hand(void **state)
         uint32_t kinds;
     } pairs[] = {
         {"ring",
-         {.name = "reference", .build = reference_ring},
+         {.name = "reference", .build = rondo_build_ring},
          1 << RONDO_KIND_ALLREDUCE | 1 << RONDO_KIND_REDUCE_SCATTER_BLOCK | 1 << RONDO_KIND_ALLGATHER |
              1 << RONDO_KIND_ALLGATHERV | 1 << RONDO_KIND_BCAST | 1 << RONDO_KIND_REDUCE},
         {"allpairs",

@@ -1,7 +1,8 @@
-/* A ring, written by hand instruction by instruction, for comparison with the compiler's plan. */
-#ifndef RONDO_TEST_REFERENCE_RING_H
-#define RONDO_TEST_REFERENCE_RING_H
-
+/*
+ * One rank's part of a ring, by hand: the plan that the compiler makes of lib/algorithms/ring.c, instruction by instruction
+ * (test/unit/test_program_library.c compares them). The compiler is given the program of all ranks, whose steps are in the
+ * square of their number; this takes memory and time in their number, for communicators of many ranks.
+ */
 #include "lib/algorithms/algorithms.h"
 
 struct ring {
@@ -10,14 +11,14 @@ struct ring {
     uint8_t from, to; /* the ends of the chain */
 };
 
-static inline uint32_t chunk_of(const struct ring *ring, int rank)
+static uint32_t chunk_of(const struct ring *ring, int rank)
 {
     int wrapped = (rank % ring->size + ring->size) % ring->size;
     return (uint32_t) (wrapped * ring->channels + ring->channel);
 }
 
-static inline void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
-                       enum rondo_buffer destination_buffer, uint32_t destination)
+static void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
+                enum rondo_buffer destination_buffer, uint32_t destination)
 {
     struct rondo_instruction instruction = {
         .actions = (uint8_t) actions,
@@ -37,7 +38,7 @@ static inline void add(const struct ring *ring, int actions, int flags, enum ron
 }
 
 /* Chunk r - 1 leaves first, partial sums pass by, and chunk r arrives last and ends where the caller says. */
-static inline void reduce_scatter(const struct ring *ring, int last_actions, uint32_t destination)
+static void reduce_scatter(const struct ring *ring, int last_actions, uint32_t destination)
 {
     int rank = ring->rank;
     add(ring, RONDO_SEND, 0, RONDO_INPUT, chunk_of(ring, rank - 1), RONDO_OUTPUT, 0);
@@ -48,7 +49,7 @@ static inline void reduce_scatter(const struct ring *ring, int last_actions, uin
 }
 
 /* Chunk r has left already; the others pass by, and the last one stays. */
-static inline void gather_rest(const struct ring *ring)
+static void gather_rest(const struct ring *ring)
 {
     for (int step = 1; step < ring->size - 1; step++) {
         uint32_t chunk = chunk_of(ring, ring->rank - step);
@@ -58,7 +59,7 @@ static inline void gather_rest(const struct ring *ring)
     add(ring, RONDO_RECEIVE | RONDO_COPY, 0, RONDO_OUTPUT, last, RONDO_OUTPUT, last);
 }
 
-static inline void one_channel(const struct rondo_shape *shape, const struct ring *ring)
+static void one_channel(const struct rondo_shape *shape, const struct ring *ring)
 {
     uint32_t own = (uint32_t) ring->channel;
     int distance = (shape->rank - shape->root + shape->size) % shape->size; /* from the root along the ring */
@@ -91,7 +92,7 @@ static inline void one_channel(const struct rondo_shape *shape, const struct rin
     }
 }
 
-static inline rondo_result_t reference_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
+rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
@@ -114,5 +115,3 @@ static inline rondo_result_t reference_ring(const struct rondo_shape *shape, str
     }
     return rondo_plan_builder_finish(ring.builder, chunks, plan);
 }
-
-#endif
