@@ -50,7 +50,7 @@ JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/d
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train elastic program programs)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
-MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c))
+MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c test/scale/*.c))
 MULTIRANK   := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(MULTIRANK_SOURCES)))
 FUZZERS     ?= xml language verify directory tuning environment frame handshake $(if $(HAS_JANSSON),trace conditions)
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
@@ -65,7 +65,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -211,6 +211,11 @@ test-all:
 # Ranks that go and come, also where it takes minutes: hundreds of deaths in jobs of eight.
 membership:
 	@$(MAKE) --no-print-directory test MARKS="" TESTS=test/membership
+
+# Jobs of up to a thousand processes on this machine, and what a rank of them costs. OPTIONS="--ranks 64,256 --json FILE"
+scale:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) $(BUILD)/test/scale
+	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/scale/scale.py $(OPTIONS)
 
 # The n-th call of each function fails, for every n, on each rank of a job: thousands of runs. OPTIONS="--part life --jobs 4"
 failure-injection:

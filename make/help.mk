@@ -23,6 +23,7 @@ Tests
   make test            the tests (TESTS=test/test_mix.py: only those); installs what they need
   make test-all        the slow tests too
   make membership      ranks that die and come, by hundreds
+  make scale           jobs of up to a thousand processes: every collective, and what a rank costs (OPTIONS="--ranks 64,256")
   make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
   make tsan            the tests with ThreadSanitizer
   make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')

@@ -47,9 +47,10 @@ def many_ranks(ranks, collective, counts, seconds):
     run(program("matrix"), "--ranks", ranks, "--collectives", collective, "--large", 0, "--restarts", 2, *one_type, seconds=seconds)
 
 
-@pytest.mark.parametrize("collective", ["barrier", "alltoall", "gather", "scatter", "gatherv", "scatterv"])
+@pytest.mark.parametrize("collective", ["barrier", "alltoall", "gather", "scatter", "gatherv", "scatterv",
+                                        "bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv"])
 def test_many_ranks(collective):
-    """More ranks than a block has connectors to in both directions."""
+    """More ranks than a block has connectors to in both directions, and than a ring is composed for."""
     many_ranks(130, collective, "1", 120)
 
 

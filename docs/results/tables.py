@@ -345,6 +345,13 @@ def torch_cpu_training():
                    for row in rows])
 
 
+def scale():
+    """What a rank costs, the mean of a job's ranks."""
+    return render(["ranks", "sockets", "connectors, KiB", "memory of its own, KiB", "sent, KiB", "primitives", "processor, s", "elapsed, s"],
+                  [[str(row["ranks"]), str(row["sockets"]), number(row["reserved_kib"]), number(row["private_kib"]), number(row["bytes_sent"] / 1024),
+                    number(row["primitives"]), number(row["processor_seconds"]), number(row["seconds"])] for row in load("scale").rows])
+
+
 def interval(row, name):
     if row[name] == "":
         return ""
@@ -415,6 +422,7 @@ TABLES = {
     "torch-suite": (torch_suite, ["torch-suite"]),
     "torch-cpu": (torch_cpu, ["torch-cpu"]),
     "torch-cpu-training": (torch_cpu_training, ["torch-cpu"]),
+    "scale": (scale, ["scale"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
     "sim-model": (sim_model, ["sim-model"]),
 }
