@@ -15,7 +15,7 @@ struct rondo_registered;
  * need, or a part for each rank. */
 enum rondo_multicast_use { RONDO_MULTICAST_NOT, RONDO_MULTICAST_WHOLE, RONDO_MULTICAST_PARTS };
 
-enum { RONDO_COMPOSED_RANKS = 64 };
+enum { RONDO_COMPOSED_RANKS = 64 }; /* see build_alone */
 
 /* Builds the plan of shape->rank instruction by instruction. The caller frees *plan. */
 typedef rondo_result_t rondo_plan_build_t(const struct rondo_shape *shape, struct rondo_plan **plan);

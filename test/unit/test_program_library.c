@@ -189,6 +189,42 @@ static void test_many_ranks(void **state)
     }
 }
 
+/* Of more ranks than a ring is composed for, each builds its own part: all parts together are right, also in place, and each is
+ * as long as the number of ranks. Of no more ranks, or compressed, the ring is compiled. */
+static void test_rings_built_alone(void **state)
+{
+    (void) state;
+    static const enum rondo_kind kinds[] = {RONDO_KIND_ALLREDUCE, RONDO_KIND_REDUCE_SCATTER_BLOCK,
+                                            RONDO_KIND_ALLGATHER, RONDO_KIND_ALLGATHERV,
+                                            RONDO_KIND_BCAST,     RONDO_KIND_REDUCE};
+    struct rondo_verify_limits limits = {4, 16, 0};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (int ranks = RONDO_COMPOSED_RANKS; ranks <= 2 * RONDO_COMPOSED_RANKS + 1; ranks += RONDO_COMPOSED_RANKS / 2) {
+            struct rondo_shape shape = {.kind = kinds[k], .size = ranks, .root = ranks / 3, .channels = 1 + ranks % 2};
+            const struct rondo_algorithm *ring = rondo_algorithm_find("ring", kinds[k]);
+            const struct rondo_algorithm alone = {.name = "ring", .build = rondo_algorithm_builder(ring, &shape)};
+            if (ranks == RONDO_COMPOSED_RANKS) {
+                assert_null(alone.build);
+                continue;
+            }
+            assert_non_null(alone.build);
+            struct rondo_plan_set *set = hand_written(&alone, &shape);
+            for (int rank = 0; rank < ranks; rank++) {
+                expect_blocks(ring, &shape, set->plans[rank]);
+                assert_true(set->plans[rank]->program->bytes <= 512 + 100 * (uint32_t) (ranks * shape.channels));
+            }
+            for (int shared = rondo_conditions_always_shared(&set->conditions);
+                 shared <= rondo_conditions_may_share(&set->conditions); shared++)
+                if (rondo_verify_plans(set, "ring", &limits, shared) != RONDO_SUCCESS)
+                    fail_msg("%s, %d ranks, shared %d: %s", rondo_kind_name(kinds[k]), ranks, shared, rondo_last_error());
+            rondo_plan_set_free(set);
+            shape.protocol = RONDO_PROTOCOL_COMPRESSED;
+            assert_null(rondo_algorithm_builder(ring, &shape));
+        }
+    struct rondo_shape counts = {.kind = RONDO_KIND_REDUCE_SCATTER, .size = 200, .channels = 1};
+    assert_null(rondo_algorithm_builder(rondo_algorithm_find("ring", counts.kind), &counts));
+}
+
 /* The plans of the linear algorithm: right, also in place, and no block has more ends than it may have. */
 static void check_windows(enum rondo_kind kind, int ranks, int root)
 {
@@ -429,10 +465,10 @@ static void test_exchanges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),       cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_many_ranks),    cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_chain),        cmocka_unit_test(test_remote_chunks), cmocka_unit_test(test_multiplied),
-        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),           cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_many_ranks),        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_chain),        cmocka_unit_test(test_remote_chunks),     cmocka_unit_test(test_multiplied),
+        cmocka_unit_test(test_exchanges),    cmocka_unit_test(test_rings_built_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
