@@ -23,6 +23,7 @@ static size_t counts[64], displacements[64];
 static rondo_datatype_t types[64];
 static rondo_request_t made_request;
 static rondo_comm_t made_comm;
+static rondo_t made_runtime;
 static char *made_text;
 
 #define T RONDO_INT64
@@ -77,6 +78,7 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_comm_split, h, 0, 0, &made_comm)                                                                                   \
     X(rondo_comm_dup, h, &made_comm)                                                                                           \
     X(rondo_comm_shrink, h, NULL, 0, &made_comm)                                                                               \
+    X(rondo_comm_grow, h, 0, NULL, NULL, &made_runtime)                                                                        \
     X(rondo_comm_create_group, h, &(int){0}, 1, 0, &made_comm)                                                                 \
     X(rondo_graph_create, h, 0, NULL, 0, NULL, &made_comm)                                                                     \
     X(rondo_cart_create, h, 0, NULL, NULL, &made_comm)                                                                         \
@@ -208,6 +210,7 @@ static void refuse(const struct row *rows, size_t count, void *handle, rondo_res
             continue; /* NULL is nothing to do */
         made_request = NULL;
         made_comm = NULL;
+        made_runtime = NULL;
         made_text = NULL;
         STEP("%s with %s", rows[i].name, what);
         const rondo_result_t got = rows[i].call(handle);
@@ -217,7 +220,8 @@ static void refuse(const struct row *rows, size_t count, void *handle, rondo_res
               (int) wanted, rondo_last_error());
         CHECK(strncmp(rondo_last_error(), name, strlen(name)) == 0, "%s with %s: the message does not name the call: %s",
               rows[i].name, what, rondo_last_error());
-        CHECK(made_request == NULL && made_comm == NULL && made_text == NULL, "%s with %s made something", rows[i].name, what);
+        CHECK(made_request == NULL && made_comm == NULL && made_runtime == NULL && made_text == NULL,
+              "%s with %s made something", rows[i].name, what);
     }
 }
 
