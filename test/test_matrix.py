@@ -42,9 +42,10 @@ def test_by_distance(algorithm, ranks):
         "int8,float,double", RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
 
 
-def many_ranks(ranks, collective, counts, seconds):
+def many_ranks(ranks, collective, counts, seconds, **variables):
     one_type = [] if collective == "barrier" else ["--types", "int32", "--ops", "sum", "--counts", counts]
-    run(program("matrix"), "--ranks", ranks, "--collectives", collective, "--large", 0, "--restarts", 2, *one_type, seconds=seconds)
+    run(program("matrix"), "--ranks", ranks, "--collectives", collective, "--large", 0, "--restarts", 2, *one_type, seconds=seconds,
+        **variables)
 
 
 @pytest.mark.parametrize("collective", ["barrier", "alltoall", "gather", "scatter", "gatherv", "scatterv",
@@ -52,6 +53,10 @@ def many_ranks(ranks, collective, counts, seconds):
 def test_many_ranks(collective):
     """More ranks than a block has connectors to in both directions, and than a ring is composed for."""
     many_ranks(130, collective, "1", 120)
+
+
+def test_a_ring_of_many_ranks():
+    many_ranks(70, "allreduce", "1,4099", 120, RONDO_ALGORITHM="ring")
 
 
 @pytest.mark.slow

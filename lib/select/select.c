@@ -90,12 +90,17 @@ static int doubles(const struct rondo_comm *comm, size_t bytes)
 
 /* Whether recursive doubling is chosen on one host. A slot takes a transfer from core to core, and one-shot takes size - 1 of
  * them, each with all data. The time of a few bytes does not depend on their number. But every step of doubling waits for a
- * peer that must be running. Measured with 4, 8 and 16 ranks. */
+ * peer that must be running. Measured with 4, 8 and 16 ranks; and with 48 and 128, for which one-shot is never chosen and whose
+ * ring has far more such steps. */
 static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 {
     const size_t size = (size_t) comm->size;
-    return comm->same_host && !comm->gpus_only && !comm->runtime->oversubscribed && size >= 4 && (size & (size - 1)) == 0 &&
-           bytes * size >= 4 * KIB && bytes <= 16 * KIB;
+    if (!comm->same_host || comm->gpus_only)
+        return 0;
+    if (one_shot_limit(comm->size) == 0)
+        return bytes <= DOUBLING_BYTES_MAX;
+    return !comm->runtime->oversubscribed && size >= 4 && (size & (size - 1)) == 0 && bytes * size >= 4 * KIB &&
+           bytes <= 16 * KIB;
 }
 
 /* Whether one rank's writing for all others to read is chosen for messages of so many bytes. With two ranks it is the same as a
