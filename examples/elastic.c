@@ -326,7 +326,7 @@ struct keeper {
     const struct options *options;
     char **arguments;
     struct child children[2 * MOST_RANKS];
-    int deaths, joins, finished;
+    int deaths, joins, finished; /* joins: places in a job that had begun before, less those that could not be taken */
     bool has_begun, failed;
     struct note result; /* of the first that has finished */
     uint64_t random;
@@ -351,7 +351,7 @@ static int count(const struct keeper *keeper, enum state state)
     return found;
 }
 
-static struct child *start(struct keeper *keeper, const char *role)
+static void start(struct keeper *keeper, const char *role)
 {
     extern char **environ;
     char *arguments[MOST_RANKS] = {keeper->arguments[0], "--role", (char *) role};
@@ -371,7 +371,6 @@ static struct child *start(struct keeper *keeper, const char *role)
         give_up(strerror(error));
     posix_spawn_file_actions_destroy(&actions);
     close(pair[1]);
-    return child;
 }
 
 /* A rank that has died meanwhile does not hear it. */
@@ -413,7 +412,7 @@ static void take_note(struct keeper *keeper, struct child *child, const struct n
         }
         break;
     case WAITS:
-        keeper->joins -= child->state == PLACED;
+        keeper->joins -= keeper->has_begun && child->state == PLACED;
         child->state = WAITING;
         if (!keeper->has_begun && count(keeper, WAITING) == keeper->options->ranks) {
             place_waiting(keeper, NULL, 0);

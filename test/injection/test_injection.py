@@ -106,7 +106,7 @@ def test_planted_bugs_are_found(bug, found, reuse):
 def test_a_sample_of_all_points():
     """A point of each place in the library that calls such a function, within the time that there is. Parts on a GPU are for `make
     gpu-test`."""
-    output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
+    output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 45 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     assert points >= (10 if SANITIZED else 50), output  # beside other work a run takes seconds there
 
