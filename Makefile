@@ -145,7 +145,7 @@ $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
 $(BUILD)/examples/program: $(BUILD)/obj/examples/program.o
 $(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
 $(BUILD)/examples/programs: $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard examples/programs/*.c))
-$(BUILD)/examples/train $(BUILD)/examples/elastic: $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
+$(BUILD)/examples/train $(BUILD)/examples/elastic: $(BUILD)/examples/%: $(BUILD)/obj/examples/%.o $(patsubst %,$(BUILD)/obj/examples/%.o,training digits network)
 $(EXAMPLES): $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)

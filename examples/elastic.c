@@ -3,9 +3,9 @@
  * come. After each step all agree on whether it counts, so the network passes through the same steps as without a death.
  * README.md says how to run it. */
 #include "digits.h"
-#include "network.h"
 #include "random.h"
 #include "rondo.h"
+#include "training.h"
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -19,15 +19,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 64, STEPS_BETWEEN_ASKING = 5, MOST_SHRINKS = 100, CHANNEL = 3 /* a rank's socket to the keeper */ };
-static const float LEARNING_RATE = 0.05f, MOMENTUM = 0.9f;
+enum {
+    MOST_RANKS = TRAINING_MOST_RANKS,
+    STEPS_BETWEEN_ASKING = 5,
+    MOST_SHRINKS = 100,
+    CHANNEL = 3 /* a rank's socket to the keeper */
+};
 static const double CONNECT_SECONDS = 5;
 
 struct options {
-    int epochs, batch, ranks, deaths, pause; /* pause: milliseconds between deaths, about */
-    uint64_t seed;
-    double required_accuracy;
-    const char *data;
+    struct training training;
+    int deaths, pause;                     /* pause: milliseconds between deaths, about */
     enum { KEEPER, FIRST, NEWCOMER } role; /* of this process; the keeper gives it to those that it starts */
 };
 
@@ -144,17 +146,23 @@ static bool share_state(struct worker *worker)
     return true;
 }
 
+/* Goes on with another communicator. */
+static void use(struct worker *worker, rondo_comm_t comm)
+{
+    if (worker->comm != worker->world)
+        CHECK(rondo_comm_free(&worker->comm));
+    worker->comm = comm;
+    CHECK(rondo_comm_rank(comm, &worker->rank));
+    CHECK(rondo_comm_size(comm, &worker->size));
+}
+
 /* Leaves out the ranks that have died. */
 static void shrink(struct worker *worker)
 {
     rondo_comm_t rest;
     free_sums(worker);
     CHECK(rondo_comm_shrink(worker->comm, NULL, RONDO_SHRINK_FAILED, &rest));
-    if (worker->comm != worker->world)
-        CHECK(rondo_comm_free(&worker->comm));
-    worker->comm = rest;
-    CHECK(rondo_comm_rank(rest, &worker->rank));
-    CHECK(rondo_comm_size(rest, &worker->size));
+    use(worker, rest);
 }
 
 /* Returns when all ranks that live have the same state and requests for the sums. */
@@ -177,11 +185,11 @@ static void recover(struct worker *worker)
 
 static void enter(struct worker *worker, rondo_t runtime)
 {
+    rondo_comm_t world;
+    CHECK(rondo_comm_world(runtime, &world));
+    use(worker, world);
     worker->runtime = runtime;
-    CHECK(rondo_comm_world(runtime, &worker->world));
-    worker->comm = worker->world;
-    CHECK(rondo_comm_rank(worker->comm, &worker->rank));
-    CHECK(rondo_comm_size(worker->comm, &worker->size));
+    worker->world = world;
     settle(worker);
 }
 
@@ -237,23 +245,28 @@ static bool take_in(struct worker *worker)
     if (!grown)
         return true;
     free_sums(worker);
-    if (worker->comm != worker->world)
-        CHECK(rondo_comm_free(&worker->comm));
-    CHECK(rondo_finalize(worker->runtime));
+    CHECK(rondo_finalize(worker->runtime)); /* frees its communicators, too */
+    worker->comm = worker->world = NULL;
     enter(worker, grown);
     return false;
+}
+
+static int steps_of_epoch(const struct worker *worker)
+{
+    const int batch = worker->options->training.batch;
+    return (worker->samples.train_count + batch - 1) / batch;
 }
 
 /* The digits of a step, which depend on its number alone. */
 static const int *batch_of(struct worker *worker, int *count)
 {
     const struct samples *samples = &worker->samples;
-    const int batches = (samples->train_count + worker->options->batch - 1) / worker->options->batch;
-    const int first = worker->step % batches * worker->options->batch, left = samples->train_count - first;
-    uint64_t random = worker->options->seed + (uint64_t) (worker->step / batches);
+    const int steps = steps_of_epoch(worker), batch = worker->options->training.batch;
+    const int first = worker->step % steps * batch, left = samples->train_count - first;
+    uint64_t random = worker->options->training.seed + (uint64_t) (worker->step / steps);
     memcpy(worker->order, samples->train, (size_t) samples->train_count * sizeof *worker->order);
     random_shuffle(worker->order, samples->train_count, &random);
-    *count = left < worker->options->batch ? left : worker->options->batch;
+    *count = left < batch ? left : batch;
     return worker->order + first;
 }
 
@@ -264,7 +277,8 @@ static void take_step(struct worker *worker)
     bool right = true;
     struct network *network = &worker->network;
     const int *batch = batch_of(worker, &count);
-    const int from = count * worker->rank / worker->size, to = count * (worker->rank + 1) / worker->size;
+    const int from = training_share(count, worker->rank, worker->size),
+              to = training_share(count, worker->rank + 1, worker->size);
     network_forward(network, worker->samples.digits, batch + from, to - from);
     network_backward(network, worker->samples.digits, batch + from, 1.0f / (float) count);
     for (int i = NETWORK_TENSORS - 1; i >= 0; i--) {
@@ -278,23 +292,22 @@ static void take_step(struct worker *worker)
         recover(worker);
         return;
     }
-    network_update(network, LEARNING_RATE, MOMENTUM);
+    training_update(network);
     worker->step++;
 }
 
 static void run_rank(const struct options *options)
 {
     struct worker worker = {.options = options};
-    if (!samples_read(options->data, &worker.samples))
+    if (!samples_read(options->training.data, &worker.samples))
         exit(EXIT_FAILURE);
-    const int batches = (worker.samples.train_count + options->batch - 1) / options->batch;
     worker.order = malloc((size_t) worker.samples.train_count * sizeof *worker.order);
-    if (!worker.order || !network_create(&worker.network, options->batch, options->seed))
+    if (!worker.order || !network_create(&worker.network, options->training.batch, options->training.seed))
         give_up("no memory for the network");
     worker.has_state = options->role == FIRST; /* they all make the same network */
     if (!join(&worker))
         return;
-    while (worker.step < options->epochs * batches)
+    while (worker.step < options->training.epochs * steps_of_epoch(&worker))
         if (worker.step % STEPS_BETWEEN_ASKING != 0 || take_in(&worker))
             take_step(&worker);
     int correct = 0;
@@ -414,7 +427,7 @@ static void take_note(struct keeper *keeper, struct child *child, const struct n
     case WAITS:
         keeper->joins -= keeper->has_begun && child->state == PLACED;
         child->state = WAITING;
-        if (!keeper->has_begun && count(keeper, WAITING) == keeper->options->ranks) {
+        if (!keeper->has_begun && count(keeper, WAITING) == keeper->options->training.ranks) {
             place_waiting(keeper, NULL, 0);
             keeper->has_begun = true;
         }
@@ -513,11 +526,11 @@ static int by_size(const void *a, const void *b)
 
 static bool keep(const struct options *options, char **arguments)
 {
-    struct keeper keeper = {.options = options, .arguments = arguments, .random = options->seed};
+    struct keeper keeper = {.options = options, .arguments = arguments, .random = options->training.seed};
     keeper.recovery = malloc(((size_t) options->deaths + 1) * sizeof *keeper.recovery);
     if (!keeper.recovery)
         give_up("no memory");
-    for (int rank = 0; rank < options->ranks; rank++)
+    for (int rank = 0; rank < options->training.ranks; rank++)
         start(&keeper, "first");
     keeper.next_death = microseconds() + options->pause * 1000;
     while (!keeper.failed && count(&keeper, FREE) < 2 * MOST_RANKS)
@@ -526,8 +539,8 @@ static bool keep(const struct options *options, char **arguments)
         if (keeper.children[i].state != FREE)
             kill(keeper.children[i].pid, SIGKILL);
     qsort(keeper.recovery, (size_t) keeper.recoveries, sizeof *keeper.recovery, by_size);
-    printf("%d epochs in jobs of up to %d ranks: %d deaths, %d joins\n", options->epochs, options->ranks, keeper.deaths,
-           keeper.joins);
+    printf("%d epochs in jobs of up to %d ranks: %d deaths, %d joins\n", options->training.epochs, options->training.ranks,
+           keeper.deaths, keeper.joins);
     if (keeper.recoveries > 0)
         printf("recovery: median %.1f ms, worst %.1f ms\n", (double) keeper.recovery[keeper.recoveries / 2] / 1000,
                (double) keeper.recovery[keeper.recoveries - 1] / 1000);
@@ -535,92 +548,52 @@ static bool keep(const struct options *options, char **arguments)
         printf("test accuracy %.2f %%, checksum %.6f, the same bits on %d ranks\n", keeper.result.accuracy,
                keeper.result.checksum, keeper.finished);
     free(keeper.recovery);
-    return !keeper.failed && keeper.finished > 0 && keeper.result.accuracy >= options->required_accuracy;
+    return !keeper.failed && keeper.finished > 0 && keeper.result.accuracy >= options->training.required_accuracy;
 }
 
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: elastic [options]\n"
-            "  --ranks N             processes, up to %d (4)\n"
-            "  --epochs N            times through the training digits (30)\n"
-            "  --batch N             digits a step, all ranks together (32)\n"
+            "usage: elastic [options]\n" TRAINING_USAGE "  --ranks N             processes, up to %d (4)\n"
             "  --deaths N            ranks that are killed, if the training takes as long (10)\n"
             "  --pause MS            between deaths, about (80)\n"
-            "  --seed N              of the network, the order of digits, and the deaths (1)\n"
-            "  --require-accuracy X  exit 1 when fewer than X %% of the test's digits are told right (0)\n"
-            "  --data FILE           the digits (examples/data/digits.txt)\n",
+            "  --seed N              of the network, the order of digits, and the deaths (1)\n",
             MOST_RANKS);
     return 2;
-}
-
-/* Whole numbers from `least` to `most`. */
-static bool parse_int(const char *text, long least, long most, int *value)
-{
-    char *end;
-    const long number = strtol(text, &end, 10);
-    *value = (int) number;
-    return end != text && *end == 0 && number >= least && number <= most;
 }
 
 static bool parse_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"ranks", required_argument, NULL, 'r'},
-        {"epochs", required_argument, NULL, 'e'},
-        {"batch", required_argument, NULL, 'b'},
-        {"deaths", required_argument, NULL, 'd'},
+        TRAINING_OPTIONS,
+        {"deaths", required_argument, NULL, 'k'},
         {"pause", required_argument, NULL, 'p'},
-        {"seed", required_argument, NULL, 's'},
-        {"require-accuracy", required_argument, NULL, 'a'},
-        {"data", required_argument, NULL, 'f'},
         {"role", required_argument, NULL, 'o'},
         {NULL, 0, NULL, 0},
     };
     bool good = true;
     int name;
-    char *end;
     while (good && (name = getopt_long(argc, argv, "", names, NULL)) != -1)
         switch (name) {
-        case 'r':
-            good = parse_int(optarg, 1, MOST_RANKS, &options->ranks);
-            break;
-        case 'e':
-            good = parse_int(optarg, 1, 1000000, &options->epochs);
-            break;
-        case 'b':
-            good = parse_int(optarg, 1, 65536, &options->batch);
-            break;
-        case 'd':
-            good = parse_int(optarg, 0, 1000000, &options->deaths);
+        case 'k':
+            good = training_number(optarg, 0, 1000000, &options->deaths);
             break;
         case 'p':
-            good = parse_int(optarg, 1, 1000000, &options->pause);
-            break;
-        case 's':
-            options->seed = strtoull(optarg, &end, 10);
-            good = end != optarg && *end == 0;
-            break;
-        case 'a':
-            options->required_accuracy = strtod(optarg, &end);
-            good = end != optarg && *end == 0;
-            break;
-        case 'f':
-            options->data = optarg;
+            good = training_number(optarg, 1, 1000000, &options->pause);
             break;
         case 'o':
             options->role = strcmp(optarg, "first") == 0 ? FIRST : NEWCOMER;
             break;
         default:
-            good = false;
+            good = training_option(&options->training, name, optarg);
         }
-    return good && optind == argc;
+    return good && optind == argc && options->training.epochs > 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {
-        .epochs = 30, .batch = 32, .ranks = 4, .deaths = 10, .pause = 80, .seed = 1, .data = "examples/data/digits.txt"};
+    struct options options = {.training = TRAINING_DEFAULT, .deaths = 10, .pause = 80};
+    options.training.ranks = 4;
     if (!parse_options(argc, argv, &options))
         return usage();
     if (options.role == KEEPER)

@@ -2,18 +2,15 @@
  * with the other ranks', each tensor's by a persistent all-reduce of its own. These are started the moment their gradients are
  * there, in an order that (on purpose) differs from rank to rank and from step to step. README.md says how to run it. */
 #include "digits.h"
-#include "network.h"
 #include "random.h"
 #include "rondo.h"
+#include "training.h"
 #include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum { MOST_RANKS = 64 };
-static const float LEARNING_RATE = 0.05f, MOMENTUM = 0.9f;
 
 /* Any failure ends this process; ranks in other processes then see RONDO_ERR_PEER and end too. */
 #define CHECK(call) check(call, #call)
@@ -26,12 +23,9 @@ static void check(rondo_result_t result, const char *call)
 }
 
 struct options {
-    int epochs, batch, ranks; /* ranks 0: this process is one rank, placed by the environment */
-    uint64_t seed;
+    struct training training; /* ranks 0: this process is one rank, placed by the environment */
     bool shuffled;
-    rondo_attr_t attr;        /* of the gradients' sums: compression, the algorithm */
-    double required_accuracy; /* of the test, per cent */
-    const char *data;
+    rondo_attr_t attr; /* of the gradients' sums: compression, the algorithm */
 };
 
 struct trainer {
@@ -44,18 +38,13 @@ struct trainer {
     uint64_t batch_random, order_random;
 };
 
-static int share_start(int count, int rank, int size)
-{
-    return (int) ((int64_t) count * rank / size);
-}
-
 /* The gradients are summed, not averaged, and each rank divides by the whole batch: the ranks' shares need not be equal. */
 static void step(struct trainer *trainer, const int *batch, int batch_size)
 {
     struct network *network = &trainer->network;
     const struct digit *digits = trainer->samples.digits;
-    const int from = share_start(batch_size, trainer->rank, trainer->size);
-    const int to = share_start(batch_size, trainer->rank + 1, trainer->size);
+    const int from = training_share(batch_size, trainer->rank, trainer->size);
+    const int to = training_share(batch_size, trainer->rank + 1, trainer->size);
     network_forward(network, digits, batch + from, to - from);
     network_backward(network, digits, batch + from, 1.0f / (float) batch_size);
 
@@ -69,18 +58,19 @@ static void step(struct trainer *trainer, const int *batch, int batch_size)
         CHECK(rondo_start(trainer->sums[order[i]]));
     }
     CHECK(rondo_waitall(NETWORK_TENSORS, trainer->sums));
-    network_update(network, LEARNING_RATE, MOMENTUM);
+    training_update(network);
 }
 
 /* Every rank shuffles alike, so that all of them mean the same batches. */
 static void train(struct trainer *trainer)
 {
     struct samples *samples = &trainer->samples;
-    for (int epoch = 0; epoch < trainer->options->epochs; epoch++) {
+    for (int epoch = 0; epoch < trainer->options->training.epochs; epoch++) {
         random_shuffle(samples->train, samples->train_count, &trainer->batch_random);
-        for (int first = 0; first < samples->train_count; first += trainer->options->batch) {
+        for (int first = 0; first < samples->train_count; first += trainer->options->training.batch) {
             const int left = samples->train_count - first;
-            step(trainer, samples->train + first, left < trainer->options->batch ? left : trainer->options->batch);
+            step(trainer, samples->train + first,
+                 left < trainer->options->training.batch ? left : trainer->options->training.batch);
         }
     }
 }
@@ -88,8 +78,8 @@ static void train(struct trainer *trainer)
 /* The percentage told right; each rank looks at its share. */
 static double accuracy(struct trainer *trainer, const int *which, int count)
 {
-    const int from = share_start(count, trainer->rank, trainer->size),
-              to = share_start(count, trainer->rank + 1, trainer->size);
+    const int from = training_share(count, trainer->rank, trainer->size),
+              to = training_share(count, trainer->rank + 1, trainer->size);
     int64_t correct = 0;
     for (int i = from; i < to; i++) {
         network_forward(&trainer->network, trainer->samples.digits, which + i, 1);
@@ -127,8 +117,9 @@ static bool train_and_report(struct trainer *trainer, rondo_t runtime)
     rondo_stats_t stats;
     CHECK(rondo_get_stats(runtime, &stats));
     if (trainer->rank == 0) {
-        printf("%d ranks, %d epochs of %d digits in batches of %d, gradients in %s order\n", trainer->size, options->epochs,
-               samples->train_count, options->batch, options->shuffled ? "shuffled" : "the same");
+        printf("%d ranks, %d epochs of %d digits in batches of %d, gradients in %s order\n", trainer->size,
+               options->training.epochs, samples->train_count, options->training.batch,
+               options->shuffled ? "shuffled" : "the same");
         if (options->attr.compress_rate > 0)
             printf("gradients compressed to %d bits a value%s%s%s\n", options->attr.compress_rate,
                    options->attr.program ? " by " : "", options->attr.program ? options->attr.program : "",
@@ -139,16 +130,16 @@ static bool train_and_report(struct trainer *trainer, rondo_t runtime)
         printf("checksum %.6f, %s on all ranks\n", network_checksum(&trainer->network),
                same ? "the same bits" : "NOT THE SAME");
     }
-    return same && test_accuracy >= options->required_accuracy;
+    return same && test_accuracy >= options->training.required_accuracy;
 }
 
 static bool run_rank(const struct options *options, const rondo_config_t *config)
 {
-    struct trainer trainer = {.options = options, .batch_random = options->seed};
+    struct trainer trainer = {.options = options, .batch_random = options->training.seed};
     rondo_t runtime;
-    if (!samples_read(options->data, &trainer.samples))
+    if (!samples_read(options->training.data, &trainer.samples))
         exit(EXIT_FAILURE);
-    if (!network_create(&trainer.network, options->batch, options->seed)) {
+    if (!network_create(&trainer.network, options->training.batch, options->training.seed)) {
         fprintf(stderr, "train: no memory for the network\n");
         exit(EXIT_FAILURE);
     }
@@ -156,7 +147,7 @@ static bool run_rank(const struct options *options, const rondo_config_t *config
     CHECK(rondo_comm_world(runtime, &trainer.world));
     CHECK(rondo_comm_rank(trainer.world, &trainer.rank));
     CHECK(rondo_comm_size(trainer.world, &trainer.size));
-    trainer.order_random = options->seed + (uint64_t) trainer.rank + 1;
+    trainer.order_random = options->training.seed + (uint64_t) trainer.rank + 1;
     for (int i = 0; i < NETWORK_TENSORS; i++) {
         const struct tensor *tensor = &trainer.network.tensors[i];
         CHECK(rondo_allreduce_init(RONDO_IN_PLACE, tensor->gradient, (size_t) tensor->count, RONDO_FLOAT, RONDO_SUM,
@@ -190,15 +181,15 @@ static void *run_thread(void *argument)
 /* Ranks as threads of this process: each has a runtime of its own, and they meet by the unique id. */
 static bool run_threads(const struct options *options)
 {
-    struct place places[MOST_RANKS];
+    struct place places[TRAINING_MOST_RANKS];
     rondo_unique_id_t id;
     bool good = true;
     CHECK(rondo_get_unique_id(&id));
-    for (int rank = 0; rank < options->ranks; rank++) {
+    for (int rank = 0; rank < options->training.ranks; rank++) {
         struct place *place = &places[rank];
         *place = (struct place){.options = options, .config = RONDO_CONFIG_DEFAULT};
         place->config.rank = rank;
-        place->config.size = options->ranks;
+        place->config.size = options->training.ranks;
         place->config.unique_id = &id;
         place->config.device = RONDO_DEVICE_HOST;
         if (pthread_create(&place->thread, NULL, run_thread, place) != 0) {
@@ -206,7 +197,7 @@ static bool run_threads(const struct options *options)
             exit(EXIT_FAILURE);
         }
     }
-    for (int rank = 0; rank < options->ranks; rank++) {
+    for (int rank = 0; rank < options->training.ranks; rank++) {
         pthread_join(places[rank].thread, NULL);
         good = good && places[rank].good;
     }
@@ -216,40 +207,21 @@ static bool run_threads(const struct options *options)
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: train [options]\n"
-            "  --epochs N            times through the training digits (30)\n"
-            "  --batch N             digits a step, all ranks together (32)\n"
-            "  --seed N              of the network and the order of digits (1)\n"
+            "usage: train [options]\n" TRAINING_USAGE "  --seed N              of the network and the order of digits (1)\n"
             "  --ranks N             run N ranks, up to %d, as threads; else one, placed by the environment\n"
             "  --order ORDER         in which the gradients are started: shuffled (default) or same\n"
             "  --compress RATE       bits a value of the gradients on their way, 4 to 32 (0: not compressed)\n"
             "  --feedback            what compression loses is added to the next step's gradients\n"
-            "  --algorithm NAME      of the gradients' sums (chosen by the library)\n"
-            "  --require-accuracy X  exit 1 when fewer than X %% of the test's digits are told right (0)\n"
-            "  --data FILE           the digits (examples/data/digits.txt)\n",
-            MOST_RANKS);
+            "  --algorithm NAME      of the gradients' sums (chosen by the library)\n",
+            TRAINING_MOST_RANKS);
     return 2;
-}
-
-/* Whole numbers from `least` to `most`. */
-static bool parse_int(const char *text, long least, long most, int *value)
-{
-    char *end;
-    const long number = strtol(text, &end, 10);
-    *value = (int) number;
-    return end != text && *end == 0 && number >= least && number <= most;
 }
 
 static bool parse_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"epochs", required_argument, NULL, 'e'},
-        {"batch", required_argument, NULL, 'b'},
-        {"seed", required_argument, NULL, 's'},
-        {"ranks", required_argument, NULL, 'r'},
+        TRAINING_OPTIONS,
         {"order", required_argument, NULL, 'o'},
-        {"require-accuracy", required_argument, NULL, 'a'},
-        {"data", required_argument, NULL, 'd'},
         {"compress", required_argument, NULL, 'c'},
         {"feedback", no_argument, NULL, 'f'},
         {"algorithm", required_argument, NULL, 'n'},
@@ -257,35 +229,14 @@ static bool parse_options(int argc, char **argv, struct options *options)
     };
     bool good = true;
     int name;
-    char *end;
     while (good && (name = getopt_long(argc, argv, "", names, NULL)) != -1)
         switch (name) {
-        case 'e':
-            good = parse_int(optarg, 0, 1000000, &options->epochs);
-            break;
-        case 'b':
-            good = parse_int(optarg, 1, 65536, &options->batch);
-            break;
-        case 's':
-            options->seed = strtoull(optarg, &end, 10);
-            good = end != optarg && *end == 0;
-            break;
-        case 'r':
-            good = parse_int(optarg, 1, MOST_RANKS, &options->ranks);
-            break;
         case 'o':
             options->shuffled = strcmp(optarg, "shuffled") == 0;
             good = options->shuffled || strcmp(optarg, "same") == 0;
             break;
-        case 'a':
-            options->required_accuracy = strtod(optarg, &end);
-            good = end != optarg && *end == 0;
-            break;
-        case 'd':
-            options->data = optarg;
-            break;
         case 'c':
-            good = parse_int(optarg, 0, 32, &options->attr.compress_rate);
+            good = training_number(optarg, 0, 32, &options->attr.compress_rate);
             break;
         case 'f':
             options->attr.error_feedback = 1;
@@ -294,19 +245,18 @@ static bool parse_options(int argc, char **argv, struct options *options)
             options->attr.program = optarg;
             break;
         default:
-            good = false;
+            good = training_option(&options->training, name, optarg);
         }
     return good && optind == argc;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {
-        .epochs = 30, .batch = 32, .seed = 1, .shuffled = true, .attr = RONDO_ATTR_DEFAULT, .data = "examples/data/digits.txt"};
+    struct options options = {.training = TRAINING_DEFAULT, .shuffled = true, .attr = RONDO_ATTR_DEFAULT};
     if (!parse_options(argc, argv, &options))
         return usage();
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     config.device = RONDO_DEVICE_HOST; /* the gradients are host memory */
-    const bool good = options.ranks ? run_threads(&options) : run_rank(&options, &config);
+    const bool good = options.training.ranks ? run_threads(&options) : run_rank(&options, &config);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -221,8 +221,8 @@ def test_installation(tmp_path, destdir):
     assert again.returncode != 0 and "nothing is installed" in again.stderr
 
 
-EXAMPLES = {"allreduce": ["allreduce"], "program": ["program"], "heat": ["heat"], "train": ["train", "digits", "network"],
-            "elastic": ["elastic", "digits", "network"],
+EXAMPLES = {"allreduce": ["allreduce"], "program": ["program"], "heat": ["heat"], "train": ["train", "training", "digits", "network"],
+            "elastic": ["elastic", "training", "digits", "network"],
             "programs": sorted(f"programs/{path.stem}" for path in (ROOT / "examples" / "programs").glob("*.c"))}
 
 
