@@ -97,15 +97,15 @@ static int sockets(void)
     return found;
 }
 
-/* The sum of a file's lines that begin with one of two words, in KiB. */
-static long kib_of(const char *path, const char *word, const char *other)
+/* The figure of a file's line that begins with the word, in KiB; 0: there is none. */
+static long kib_of(const char *path, const char *word)
 {
     long kib = 0;
     char line[200];
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (strncmp(line, word, strlen(word)) == 0 || strncmp(line, other, strlen(other)) == 0)
-            kib += strtol(strchr(line, ':') + 1, NULL, 10);
+        if (strncmp(line, word, strlen(word)) == 0)
+            kib = strtol(strchr(line, ':') + 1, NULL, 10);
     if (file != NULL)
         fclose(file);
     return kib;
@@ -123,8 +123,8 @@ static void run(struct rank *me)
            (unsigned long long) stats.primitives, (unsigned long long) stats.bytes_sent,
            (unsigned long long) stats.memory_reserved / 1024);
     printf(", \"private KiB\": %ld, \"peak KiB\": %ld, \"processor seconds\": %.3f}\n",
-           kib_of("/proc/self/smaps_rollup", "Private_Clean:", "Private_Dirty:"),
-           kib_of("/proc/self/status", "VmHWM:", "VmHWM:"),
+           kib_of("/proc/self/smaps_rollup", "Private_Clean:") + kib_of("/proc/self/smaps_rollup", "Private_Dirty:"),
+           kib_of("/proc/self/status", "VmHWM:"),
            (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                1e-6 * (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
 }

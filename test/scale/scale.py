@@ -32,7 +32,8 @@ COSTS = ["primitives", "bytes sent", "reserved KiB", "private KiB", "peak KiB", 
 
 
 def run(ranks, count, seconds):
-    """Runs a job and returns what its ranks print, in their order. Raises RuntimeError with the first ranks that failed."""
+    """Runs a job and returns what its ranks print, in their order. Raises RuntimeError with the first ranks that failed. Ranks write into
+    files: with harness.Job's pipe and thread for each, a thousand took longer."""
     with tempfile.TemporaryDirectory() as folder:
         outputs = [open(pathlib.Path(folder) / str(rank), "w+") for rank in range(ranks)]
         common = harness.environment(seconds, RONDO_SIZE=ranks, RONDO_JOB=f"scale-{os.getpid()}-{ranks}", RONDO_DEVICE="host",
