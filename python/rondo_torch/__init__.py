@@ -5,6 +5,7 @@ docs/guide/pytorch.md tells what is supported.
 import atexit
 import contextlib
 import datetime
+import os
 import sys
 
 import torch
@@ -12,7 +13,7 @@ import torch.distributed as dist
 
 from rondo_torch import _C
 
-__all__ = ["key", "register_keys"]
+__all__ = ["key", "register_keys", "statistics"]
 
 
 def _create(options, backend_options=None):
@@ -23,12 +24,29 @@ def _create(options, backend_options=None):
     return _C.create_backend(options.store, options.group_rank, options.group_size, timeout, options.group_id, ranks)
 
 
+def _backend_of(group):
+    group = dist.distributed_c10d._get_default_group() if group is None else group
+    for device in ("cpu", "cuda"):
+        try:
+            backend = group._get_backend(torch.device(device))
+        except RuntimeError:  # none for this device
+            continue
+        backend = getattr(backend, "wrapped_pg", backend)
+        if backend.name() == "rondo":
+            return backend
+    raise ValueError(f"the group {group.group_name} has no backend rondo")
+
+
 def register_keys(keys, group=None):
     """Makes keys (texts that the group does not have yet) for key(). All ranks of the group call it with the same keys in the
     same order, as any collective."""
-    group = dist.distributed_c10d._get_default_group() if group is None else group
-    backend = group._get_backend(torch.device("cpu"))
-    _C.register_keys(getattr(backend, "wrapped_pg", backend), list(keys))
+    _C.register_keys(_backend_of(group), list(keys))
+
+
+def statistics(group=None):
+    """What the group's runtimes have done, {"cpu": {name: number}, "cuda": ...}: the fields of rondo_stats_t. "cuda" is there once the
+    group has had a collective of GPU tensors."""
+    return _C.statistics(_backend_of(group))
 
 
 @contextlib.contextmanager
@@ -49,5 +67,7 @@ def _close_all():
     _C.close_all(datetime.timedelta(seconds=0 if failed else 30), datetime.timedelta(seconds=10))
 
 
-dist.Backend.register_backend("rondo", _create, extended_api=True, devices=["cpu"])
+# GPU tensors are for tests until those have passed on a GPU.
+_DEVICES = ["cpu", "cuda"] if os.environ.get("RONDO_X_TORCH_GPU") else ["cpu"]
+dist.Backend.register_backend("rondo", _create, extended_api=True, devices=_DEVICES)
 atexit.register(_close_all)

@@ -1,6 +1,6 @@
 """A rank of a test of rondo_torch: ranks.py CASE RANK SIZE STORE-FILE [VICTIM]. Prints what went wrong; exit code 0 if nothing did.
 
-VICTIM: the rank that dies or stops in the cases for which test_torch.py names one.
+VICTIM: the rank that dies or stops in the cases for which test_torch.py names one. RONDO_X_TORCH_DEVICE: where tensors are.
 """
 import datetime
 import faulthandler
@@ -22,6 +22,10 @@ import rondo_torch  # noqa: F401
 TYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
+def on_gpu():
+    return torch.get_default_device().type == "cuda"
+
+
 def expect(got, wanted, what):
     assert torch.equal(got, wanted), f"{what}: {got} and not {wanted}"
 
@@ -34,7 +38,7 @@ def collectives(rank, size):
                 work = function(*arguments, async_op=wait, **named)
                 if wait:
                     work.wait()
-                    assert work.is_completed()
+                    assert on_gpu() or work.is_completed()  # there the stream waits
 
             x = torch.full((5,), rank + 1, dtype=kind)
             call(dist.all_reduce, x)
@@ -148,6 +152,57 @@ def groups(rank, size):
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(10, 1))
     model(torch.full((4, 10), float(rank))).sum().backward()
     expect(model.module.weight.grad, torch.full((1, 10), 4.0 * sum(range(size)) / size), "DDP")
+
+
+def orders(rank, size):
+    """200 steps of groups and keys in an order of each rank's own, with synchronizations of the device in between; each step
+    begins with what the one before gave."""
+    random.seed(rank)
+    made = [dist.new_group(list(range(size))) for _ in range(3)]
+    names = ["first", "second"]
+    rondo_torch.register_keys(names)
+    calls = [(group, "") for group in made] + [(None, name) for name in names]
+    tensors = {call: torch.ones(1 << (8 + 2 * number)) for number, call in enumerate(calls)}
+    for step in range(200):
+        random.shuffle(calls)
+        works = {}
+        for call in calls:
+            tensors[call] /= size
+            with rondo_torch.key(call[1]):
+                works[call] = dist.all_reduce(tensors[call], group=call[0], async_op=True)
+            if on_gpu() and random.random() < 0.5:
+                torch.cuda.synchronize()
+        for call in sorted(calls, key=lambda call: random.random()):
+            works[call].wait()
+            tensors[call] += call[1] == names[0]
+            tensors[call] -= call[1] == names[0]
+    for call, tensor in tensors.items():
+        expect(tensor, torch.ones_like(tensor), f"{call} after 200 steps")
+
+
+def streams(rank, size):
+    """A stream that waits for a work has the result, and its input is read when the stream of the call has come so far."""
+    if not on_gpu():
+        return
+    slow = torch.cuda.Stream()
+    for step in range(20):
+        a, x = torch.randn(2048, 2048), torch.zeros(1 << 20)
+        slow.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(slow):
+            for _ in range(10):
+                a = a @ a / 50
+            x += rank + step + a[0, 0] * 0  # not before the products
+            work = dist.all_reduce(x, async_op=True)
+        work.wait()  # of the current stream, not of the slow one
+        y = x + 1
+        expect(y, torch.full_like(y, float(sum(range(size)) + size * step + 1)), "all_reduce behind a slow stream")
+        parts = [torch.zeros(1000) for _ in range(size)]
+        work = dist.all_gather(parts, y[:1000] + rank, async_op=True)
+        with torch.cuda.stream(slow):
+            work.wait()
+            total = torch.stack(parts).sum()
+        slow.synchronize()
+        expect(total, torch.stack([y[:1000] + other for other in range(size)]).sum(), "all_gather that another stream waits for")
 
 
 def coalesced(rank, size):
@@ -342,7 +397,14 @@ def late(rank, size, victim):
         time.sleep(40)
         return
     start = time.monotonic()
-    error = refused(lambda: dist.all_reduce(torch.ones(1)), str(victim), dist.DistBackendError)
+
+    def reduce():
+        dist.all_reduce(torch.ones(1))
+        if on_gpu():  # the stream has waited, and the next call tells why it goes on
+            torch.cuda.synchronize()
+            dist.all_reduce(torch.ones(1))
+
+    error = refused(reduce, str(victim), dist.DistBackendError)
     assert time.monotonic() - start < 39, error
 
 
@@ -392,6 +454,11 @@ def main():
     case, rank, size, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     victim = [int(word) for word in sys.argv[5:6]]
     failure = bool(victim) or case == "abort"
+    device = os.environ.get("RONDO_X_TORCH_DEVICE", "cpu")
+    if device == "cuda":  # ranks may share a GPU
+        torch.cuda.set_device(rank % torch.cuda.device_count())
+        device = f"cuda:{torch.cuda.current_device()}"
+    torch.set_default_device(device)
     if case != "many":
         faulthandler.dump_traceback_later(200)  # where it hangs
     dist.init_process_group("rondo", init_method=f"file://{path}", rank=rank, world_size=size,

@@ -1,4 +1,5 @@
 """The backend rondo_torch: each case of ranks.py on ranks that are processes. `make torch-test` runs them."""
+import json
 import os
 import pathlib
 import subprocess
@@ -11,6 +12,7 @@ if not os.environ.get("RONDO_X_TORCH"):
     pytest.skip("`make torch-test` runs these, with PyTorch", allow_module_level=True)
 torch = pytest.importorskip("torch", reason="PyTorch is missing")
 HAS_HOOKS = tuple(int(number) for number in torch.__version__.split(".")[:2]) >= (2, 15)  # the flight recorder takes other backends
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 RANKS = pathlib.Path(__file__).with_name("ranks.py")
 
@@ -31,9 +33,21 @@ def run(case, size, tmp_path, victim=None, seconds=300, **variables):
     return texts
 
 
-@pytest.mark.parametrize("case", ["collectives", "messages", "groups", "coalesced", "keys", "split", "abort", "shutdown"])
+@pytest.mark.parametrize("case", ["collectives", "messages", "groups", "orders", "coalesced", "keys", "split", "abort", "shutdown"])
 def test_ranks(case, tmp_path):
     run(case, 3, tmp_path)
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", ["collectives", "messages", "groups", "orders", "streams", "coalesced", "keys", "split", "shutdown"])
+def test_ranks_on_gpus(case, tmp_path):
+    run(case, 3, tmp_path, RONDO_X_TORCH_DEVICE="cuda", RONDO_X_TORCH_GPU="1")
+
+
+@needs_gpu
+@pytest.mark.parametrize("case, victim", [("dead", 0), ("dead", 2), ("frozen", 2), ("left", 2), ("late", 2)])
+def test_failures_on_gpus(case, victim, tmp_path):
+    run(case, 3, tmp_path, victim, RONDO_X_TORCH_DEVICE="cuda", RONDO_X_TORCH_GPU="1")
 
 
 @pytest.mark.skipif(not HAS_HOOKS, reason="before PyTorch 2.15 the flight recorder has no calls of other backends")
@@ -63,6 +77,17 @@ def test_the_example_of_the_guide(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+def test_data_tensor_and_pipeline_parallel(device, tmp_path):
+    """Orders of each rank's own give the losses of one order, bit for bit."""
+    file = tmp_path / "cells.json"
+    subprocess.run([sys.executable, str(RANKS.parents[2] / "examples/pytorch/parallel.py"), "--steps", "5", "--device", device, "--shapes",
+                    "2x2x2" if device == "cpu" else "2x1x2", "--json", str(file)], check=True, timeout=400)
+    cells = json.loads(file.read_text())["cells"]
+    assert [cell["way"] for cell in cells if cell["equal"]] == ["one", "mixed", "synchronized"]
+    assert cells[0]["losses"][-1] < cells[0]["losses"][0]
+
+
 def test_thousand_groups(tmp_path):
     """What is left in /dev/shm, and processes, are for test/leaks.py to find."""
     for text in run("many", 2, tmp_path, seconds=1500):

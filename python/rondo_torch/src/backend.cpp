@@ -47,10 +47,23 @@ std::string Backend::set_key(std::string key)
 
 void Backend::check(const at::Tensor &tensor, const char *call) const
 {
-    TORCH_CHECK(tensor.device().is_cpu(), "rondo: ", call, ": a tensor on ", tensor.device(),
-                "; the backend takes tensors on cpu only. Name a backend for each device, as in \"cpu:rondo,cuda:nccl\"");
+    TORCH_CHECK(tensor.device().is_cpu() || tensor.device().is_cuda(), "rondo: ", call, ": a tensor on ", tensor.device(),
+                "; the backend takes tensors on cpu and cuda only");
     TORCH_CHECK(tensor.layout() == at::kStrided, "rondo: ", call, ": a tensor of layout ", tensor.layout(),
                 "; only dense ones are supported");
+}
+
+void Backend::check(Plan &plan, const at::Tensor &tensor)
+{
+    auto &operation = *plan.operation;
+    check(tensor, operation.name.c_str());
+    if (!plan.placed) {
+        plan.placed = true;
+        operation.device = tensor.device();
+        operation.comm = group_->collectives(current_key, operation.device);
+    }
+    TORCH_CHECK(tensor.device() == operation.device, "rondo: ", operation.name, ": tensors on ", operation.device, " and ",
+                tensor.device(), " in one call");
 }
 
 void Backend::check_root(int64_t root, const char *call) const
@@ -65,7 +78,7 @@ template <class O> Backend::Plan Backend::plan(c10d::OpType type, const char *ti
     Plan plan{
         std::make_shared<Operation>(group_, title + sizeof "rondo:" - 1, timeout), {}, {}, is_async(opts, 0), type, title, {}};
     group_->check_open(plan.operation->name.c_str());
-    plan.operation->comm = group_->collectives(current_key);
+    plan.operation->comm = group_->collectives(current_key, c10::kCPU); // until a tensor tells otherwise
     return plan;
 }
 
@@ -80,6 +93,22 @@ Backend::Result Backend::start(Plan &plan)
         };
     auto work = c10::make_intrusive<Work>(rank_, plan.type, plan.title, std::optional<Tensors>(plan.inputs), operation);
     rondo_result_t code = RONDO_SUCCESS;
+    if (operation->on_gpu()) {
+        operation->mark_stream();
+        group_->watch(operation);
+        operation->begin_after_stream(operation->comm, [operation, calls = std::move(plan.calls)] {
+            for (auto &call : calls) {
+                rondo_request_t request = nullptr;
+                const rondo_result_t code = call(&request);
+                if (code != RONDO_SUCCESS)
+                    std::rethrow_exception(operation->failure_of(code));
+                operation->requests.push_back(request);
+            }
+        });
+        if (!plan.async)
+            work->wait(kNoTimeout);
+        return work;
+    }
     if (!plan.async && plan.calls.size() == 1) {
         group_->watch(operation);
         operation->block(plan.calls[0]);
@@ -111,7 +140,7 @@ Backend::Result Backend::start(Plan &plan)
 
 at::Tensor Backend::input_of(Plan &plan, const at::Tensor &tensor)
 {
-    check(tensor, plan.operation->name.c_str());
+    check(plan, tensor);
     at::Tensor input = tensor.contiguous();
     plan.inputs.push_back(tensor);
     plan.operation->buffers.push_back(input);
@@ -120,7 +149,7 @@ at::Tensor Backend::input_of(Plan &plan, const at::Tensor &tensor)
 
 at::Tensor Backend::output_of(Plan &plan, const at::Tensor &tensor)
 {
-    check(tensor, plan.operation->name.c_str());
+    check(plan, tensor);
     at::Tensor output = tensor.contiguous();
     plan.operation->buffers.push_back(output);
     plan.operation->outputs.push_back(tensor);
@@ -133,7 +162,7 @@ at::Tensor Backend::flat_output_of(Plan &plan, const Tensors &list)
 {
     int64_t count = 0;
     for (auto &tensor : list) {
-        check(tensor, plan.operation->name.c_str());
+        check(plan, tensor);
         TORCH_CHECK(tensor.scalar_type() == list[0].scalar_type(), "rondo: ", plan.operation->name, ": tensors of types ",
                     list[0].scalar_type(), " and ", tensor.scalar_type(), " in one list");
         count += tensor.numel();
@@ -155,7 +184,7 @@ at::Tensor Backend::flat_input_of(Plan &plan, const Tensors &list, const char *c
 {
     Tensors parts;
     for (auto &tensor : list) {
-        check(tensor, call);
+        check(plan, tensor);
         TORCH_CHECK(tensor.scalar_type() == list[0].scalar_type(), "rondo: ", call, ": tensors of types ",
                     list[0].scalar_type(), " and ", tensor.scalar_type(), " in one list");
         parts.push_back(tensor.reshape({-1}));
@@ -215,7 +244,7 @@ Backend::Result Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opt
     auto plan = this->plan(c10d::OpType::REDUCE, "rondo:reduce", opts);
     TORCH_CHECK(tensors.size() == 1, "rondo: reduce: ", tensors.size(), " tensors, and not 1");
     check_root(opts.rootRank, "reduce");
-    check(tensors[0], "reduce");
+    check(plan, tensors[0]);
     const int root = static_cast<int>(opts.rootRank);
     const auto rondo_op = operator_of(opts.reduceOp, tensors[0].scalar_type(), "reduce");
     plan.inputs = tensors;

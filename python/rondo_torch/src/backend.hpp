@@ -1,4 +1,5 @@
-// The c10d backend "rondo": each collective of a process group as a call of rondo.h. CPU tensors.
+// The c10d backend "rondo": each collective of a process group as a call of rondo.h, of tensors on the processor or on a GPU.
+// Messages of GPU tensors go through host memory.
 #pragma once
 
 #include "group.hpp"
@@ -77,6 +78,10 @@ class Backend : public c10d::Backend
 
     // Makes the keys, which are new, known to the group. Collective over it, with the same keys in the same order.
     void register_keys(const std::vector<std::string> &keys);
+    std::map<std::string, std::map<std::string, uint64_t>> statistics()
+    {
+        return group_->statistics();
+    }
     // Collectives that the calling thread starts from now on match those of this key alone; empty: those without one. Returns
     // the key before.
     static std::string set_key(std::string key);
@@ -92,7 +97,8 @@ class Backend : public c10d::Backend
         bool async;
         c10d::OpType type;
         const char *title;
-        Tensors inputs; // for the profiler
+        Tensors inputs;      // for the profiler
+        bool placed = false; // the operation has the device of its first tensor
     };
     template <class O> Plan plan(c10d::OpType type, const char *title, const O &opts);
     Result start(Plan &plan);
@@ -111,6 +117,8 @@ class Backend : public c10d::Backend
     at::Tensor flat_output_of(Plan &plan, const Tensors &list);
     at::Tensor flat_input_of(Plan &plan, const Tensors &list, const char *call);
     void check(const at::Tensor &tensor, const char *call) const;
+    // Checks a tensor of the plan, and takes the operation to the device of the first.
+    void check(Plan &plan, const at::Tensor &tensor);
     void check_root(int64_t root, const char *call) const;
     Result receive(Tensors &tensors, int source, int tag);
     std::shared_ptr<Operation> message(const char *call, int peer, int tag, bool sends, const at::Tensor &tensor,

@@ -96,6 +96,17 @@ std::shared_ptr<Operation> Backend::message(const char *call, int peer, int tag,
     group_->check_open(call);
     auto operation = std::make_shared<Operation>(group_, call, timeout);
     operation->comm = group_->copy;
+    if (sends && tensor.is_cuda()) {
+        operation->device = tensor.device();
+        const at::Tensor staged = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(true));
+        staged.copy_(tensor, true);
+        operation->mark_stream();
+        group_->watch(operation);
+        operation->begin_after_stream(&group_->messages, [operation, staged, peer, tag] {
+            operation->group->messages.send(operation, staged, peer, tag);
+        });
+        return operation;
+    }
     if (sends) {
         std::lock_guard<std::mutex> lock(operation->settling);
         group_->messages.send(operation, tensor, peer, tag);
@@ -123,13 +134,20 @@ Backend::Result Backend::receive(Tensors &tensors, int source, int tag)
     TORCH_CHECK(tensors.size() == 1, "rondo: ", call, ": ", tensors.size(), " tensors, and not 1");
     check(tensors[0], call);
     TORCH_CHECK(tag >= 0, "rondo: ", call, ": the tag ", tag, " is negative");
-    const at::Tensor tensor = tensors[0], buffer = tensor.contiguous();
+    const at::Tensor tensor = tensors[0];
+    const at::Tensor buffer = tensor.is_cuda()
+                                  ? at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(true))
+                                  : tensor.contiguous();
     group_->check_open(call);
     auto operation = std::make_shared<Operation>(group_, call, group_->timeout);
     operation->comm = group_->copy;
     operation->outputs = tensors;
     if (!buffer.is_same(tensor))
-        operation->finish = [tensor, buffer] { tensor.copy_(buffer); };
+        operation->finish = [tensor, buffer] { tensor.copy_(buffer, true); };
+    if (tensor.is_cuda()) {
+        operation->device = tensor.device();
+        operation->mark_stream();
+    }
     auto work = c10::make_intrusive<Work>(rank_, source < 0 ? c10d::OpType::RECVANYSOURCE : c10d::OpType::RECV,
                                           source < 0 ? "rondo:recvAnySource" : "rondo:recv", std::optional<Tensors>(tensors),
                                           operation);

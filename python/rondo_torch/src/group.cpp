@@ -1,6 +1,8 @@
 // Groups: see group.hpp.
 #include "group.hpp"
 
+#include <c10/core/StreamGuard.h>
+
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -55,14 +57,86 @@ std::string Group::describe(const std::string &call, rondo_result_t code, const 
     return out.str();
 }
 
+void Group::check(const char *call, rondo_result_t code) const
+{
+    if (code != RONDO_SUCCESS)
+        std::rethrow_exception(backend_error(describe(call, code, rondo_last_error())));
+}
+
+void Group::make(Side &side, const rondo_unique_id_t &id, c10::Device device)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.rank = rank;
+    config.size = size;
+    config.unique_id = &id;
+    config.device = device.is_cuda() ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
+    if (device.is_cuda())
+        config.device_index = device.index();
+    config.timeout = 0; // the watchdog's: it has one of its own for each operation
+    if (timeout.count() > 0)
+        config.connect_timeout = static_cast<double>(timeout.count()) / 1000;
+    check("init", rondo_init(&side.runtime, &config));
+    check("init", rondo_comm_world(side.runtime, &side.world));
+}
+
+// The ranks meet on the copy, on which no collective of the user is.
+void Group::open_gpu(c10::Device device)
+{
+    std::lock_guard<std::mutex> opening(opening_);
+    TORCH_CHECK(gpu_.runtime == nullptr || device_ == device, "rondo: a tensor on ", device, " in group ", name,
+                ", which is on ", device_);
+    if (gpu_.runtime != nullptr)
+        return;
+    rondo_unique_id_t id;
+    memset(&id, 0, sizeof id);
+    rondo_result_t got = rank == 0 ? rondo_get_unique_id(&id) : RONDO_SUCCESS;
+    blocking("init on a GPU", [&](rondo_request_t *) { return rondo_bcast(id.bytes, sizeof id.bytes, RONDO_UINT8, 0, copy); });
+    check("init on a GPU", got);
+    streams(device);
+    Side side;
+    make(side, id, device);
+    for (auto &key : host_.keys)
+        add_key(side, key.first);
+    std::lock_guard<std::mutex> lock(mutex_);
+    gpu_ = side;
+    device_ = device;
+}
+
+void Group::add_key(Side &side, const std::string &key)
+{
+    rondo_comm_t comm = nullptr;
+    check("register_keys", rondo_comm_dup(side.world, &comm));
+    std::lock_guard<std::mutex> lock(mutex_);
+    side.keys[key] = comm;
+}
+
+StreamWatch &Group::streams(c10::Device device)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (streams_)
+            return *streams_;
+    }
+    own_stream(device); // needs Python's lock: not on a thread that an operation waits for
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!futures_)
+        futures_ = std::make_unique<Worker>();
+    if (!streams_)
+        streams_ = std::make_unique<StreamWatch>();
+    return *streams_;
+}
+
+void Group::note_failure(std::exception_ptr failure)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_)
+        failure_ = failure;
+}
+
 void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
 {
     const std::string key = "rondo_unique_id";
     rondo_unique_id_t id;
-    auto check = [this](const char *call, rondo_result_t code) {
-        if (code != RONDO_SUCCESS)
-            std::rethrow_exception(backend_error(describe(call, code, rondo_last_error())));
-    };
     if (rank == 0) {
         check("init", rondo_get_unique_id(&id));
         store->set(key, std::vector<uint8_t>(id.bytes, id.bytes + sizeof id.bytes));
@@ -73,22 +147,13 @@ void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
                     sizeof id.bytes);
         memcpy(id.bytes, bytes.data(), sizeof id.bytes);
     }
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    config.rank = rank;
-    config.size = size;
-    config.unique_id = &id;
-    config.device = RONDO_DEVICE_HOST;
-    config.timeout = 0; // the watchdog's: it has one of its own for each operation
-    if (timeout.count() > 0)
-        config.connect_timeout = static_cast<double>(timeout.count()) / 1000;
-    check("init", rondo_init(&runtime_, &config));
-    check("init", rondo_comm_world(runtime_, &world));
+    make(host_, id, c10::kCPU);
     events_ = std::make_unique<Worker>([this] { return look(); });
     try {
-        blocking("init", [this](rondo_request_t *) { return rondo_comm_dup(world, &copy); });
+        blocking("init", [this](rondo_request_t *) { return rondo_comm_dup(host_.world, &copy); });
     } catch (...) {
-        rondo_finalize(runtime_);
-        runtime_ = nullptr;
+        rondo_finalize(host_.runtime);
+        host_.runtime = nullptr;
         throw;
     }
     messages.open();
@@ -100,12 +165,15 @@ void Group::check_open(const char *call) const
 {
     if (closed_)
         std::rethrow_exception(backend_error(describe(call, RONDO_SUCCESS, "the group has been shut down")));
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (failure_)
+        std::rethrow_exception(failure_);
 }
 
 void Group::blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call)
 {
     auto operation = std::make_shared<Operation>(shared_from_this(), name, timeout);
-    operation->comm = world;
+    operation->comm = host_.world;
     watch(operation);
     operation->block(call);
     if (operation->error)
@@ -119,32 +187,69 @@ void Group::register_keys(const std::vector<std::string> &keys)
         TORCH_CHECK(!key.empty(), "rondo: register_keys: a key is a text that is not empty");
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            TORCH_CHECK(keys_.count(key) == 0, "rondo: register_keys: group ", name, " has the key \"", key, "\" already");
+            TORCH_CHECK(host_.keys.count(key) == 0, "rondo: register_keys: group ", name, " has the key \"", key, "\" already");
         }
         rondo_comm_t comm = nullptr;
-        blocking("register_keys", [&](rondo_request_t *) { return rondo_comm_dup(world, &comm); });
-        std::lock_guard<std::mutex> lock(mutex_);
-        keys_[key] = comm;
+        blocking("register_keys", [&](rondo_request_t *) { return rondo_comm_dup(host_.world, &comm); });
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            host_.keys[key] = comm;
+        }
+        if (gpu_.runtime != nullptr)
+            add_key(gpu_, key);
     }
 }
 
-rondo_comm_t Group::collectives(const std::string &key)
+rondo_comm_t Group::collectives(const std::string &key, c10::Device device)
 {
+    if (device.is_cuda())
+        open_gpu(device);
+    const Side &side = device.is_cuda() ? gpu_ : host_;
     if (key.empty())
-        return world;
+        return side.world;
     std::lock_guard<std::mutex> lock(mutex_);
-    auto known = keys_.find(key);
-    TORCH_CHECK(known != keys_.end(), "rondo: group ", name, " has no key \"", key,
+    auto known = side.keys.find(key);
+    TORCH_CHECK(known != side.keys.end(), "rondo: group ", name, " has no key \"", key,
                 "\": rondo_torch.register_keys() makes one");
     return known->second;
 }
 
 std::vector<rondo_comm_t> Group::communicators()
 {
-    std::vector<rondo_comm_t> all{world, copy};
+    std::vector<rondo_comm_t> all{copy};
     std::lock_guard<std::mutex> lock(mutex_);
-    for (auto &key : keys_)
-        all.push_back(key.second);
+    for (const Side *side : {&host_, &gpu_}) {
+        if (side->world != nullptr)
+            all.push_back(side->world);
+        for (auto &key : side->keys)
+            all.push_back(key.second);
+    }
+    return all;
+}
+
+std::map<std::string, std::map<std::string, uint64_t>> Group::statistics()
+{
+    check_open("statistics");
+    std::map<std::string, std::map<std::string, uint64_t>> all;
+    for (const Side *side : {&host_, &gpu_}) {
+        rondo_stats_t of;
+        if (side->runtime == nullptr)
+            continue;
+        check("statistics", rondo_get_stats(side->runtime, &of));
+        all[side == &host_ ? "cpu" : "cuda"] = {{"submitted", of.submitted},
+                                                {"completed", of.completed},
+                                                {"preemptions", of.preemptions},
+                                                {"context_loads", of.context_loads},
+                                                {"context_saves", of.context_saves},
+                                                {"daemon_starts", of.daemon_starts},
+                                                {"daemon_quits", of.daemon_quits},
+                                                {"primitives", of.primitives},
+                                                {"bytes_sent", of.bytes_sent},
+                                                {"bytes_saved", of.bytes_saved},
+                                                {"memory_reserved", of.memory_reserved},
+                                                {"memory_allocated", of.memory_allocated},
+                                                {"memory_budget", of.memory_budget}};
+    }
     return all;
 }
 
@@ -176,8 +281,17 @@ std::string Group::report()
     if (reported_ != Clock::time_point::min() && Clock::now() - reported_ < REPORT_AGE)
         return report_;
     std::vector<char> text(1 << 14);
-    const rondo_result_t code = rondo_report(runtime_, text.data(), text.size());
-    report_ = code == RONDO_SUCCESS ? text.data() : rondo_last_error();
+    std::vector<rondo_t> runtimes{host_.runtime};
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (gpu_.runtime != nullptr)
+            runtimes.push_back(gpu_.runtime);
+    }
+    report_.clear();
+    for (auto runtime : runtimes) {
+        const rondo_result_t code = rondo_report(runtime, text.data(), text.size());
+        report_ += code == RONDO_SUCCESS ? text.data() : rondo_last_error();
+    }
     reported_ = Clock::now();
     return report_;
 }
@@ -258,13 +372,17 @@ void Group::complete_later(std::shared_ptr<Operation> operation)
     if (!futures_ && !closed_)
         futures_ = std::make_unique<Worker>();
     if (futures_)
-        futures_->post([operation = std::move(operation)] { operation->wait(); });
+        futures_->post([operation = std::move(operation)] { operation->complete(); });
 }
 
-void Group::settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, std::vector<at::Tensor> outputs,
+void Group::settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, c10::Device device, std::vector<at::Tensor> outputs,
                           std::exception_ptr error)
 {
-    auto settle = [future, outputs = std::move(outputs), error] {
+    auto settle = [future, device, outputs = std::move(outputs), error] {
+        // What a future's user has to wait for are the thread's current streams: one on which nothing is under way.
+        c10::OptionalStreamGuard guard;
+        if (device.is_cuda())
+            guard.reset_stream(own_stream(device));
         if (error)
             future->setErrorIfNeeded(error);
         else
@@ -327,7 +445,7 @@ void Group::run_abort_hooks()
 
 void Group::abort(const std::string &)
 {
-    if (runtime_ == nullptr || aborted_.exchange(true))
+    if (host_.runtime == nullptr || aborted_.exchange(true))
         return;
     run_abort_hooks();
     for (auto comm : communicators())
@@ -336,9 +454,20 @@ void Group::abort(const std::string &)
 
 void Group::close()
 {
-    if (runtime_ == nullptr || closed_.exchange(true) || getpid() != registry().process)
+    if (host_.runtime == nullptr || closed_.exchange(true) || getpid() != registry().process)
         return;
     std::thread([self = shared_from_this()] { self->end(); }).detach(); // the registry keeps count of it
+}
+
+bool Group::finalize()
+{
+    bool all = true;
+    for (Side *side : {&gpu_, &host_})
+        if (side->runtime != nullptr && rondo_finalize(side->runtime) == RONDO_ERR_STATE)
+            all = false;
+        else
+            side->runtime = nullptr;
+    return all;
 }
 
 void Group::end()
@@ -348,7 +477,7 @@ void Group::end()
     int idle = 0;
     rondo_request_t barrier = nullptr;
     // All ranks are to come so far: then no message is on its way, and no rank needs another.
-    bool agreed = !aborted_ && rondo_comm_status(world, &failure, &idle) == RONDO_SUCCESS && failure == RONDO_SUCCESS &&
+    bool agreed = !aborted_ && rondo_comm_status(host_.world, &failure, &idle) == RONDO_SUCCESS && failure == RONDO_SUCCESS &&
                   rondo_ibarrier(copy, &barrier) == RONDO_SUCCESS;
     bool swept = false;
     for (int round = 0; agreed && !(swept && barrier == nullptr); round++) {
@@ -359,8 +488,9 @@ void Group::end()
             if (done || !agreed)
                 barrier = nullptr;
         }
-        if (rondo_comm_status(world, &failure, nullptr) != RONDO_SUCCESS || failure != RONDO_SUCCESS)
-            agreed = false;
+        for (auto comm : {host_.world, gpu_.world})
+            if (comm != nullptr && (rondo_comm_status(comm, &failure, nullptr) != RONDO_SUCCESS || failure != RONDO_SUCCESS))
+                agreed = false;
         if (abandoned_ || Clock::now() > until)
             agreed = false;
         if (round > 100)
@@ -377,10 +507,10 @@ void Group::end()
         while (!sweep())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    if (rondo_finalize(runtime_) == RONDO_ERR_STATE) { // an operation whose Work is still held, and which is not complete
+    if (!finalize()) { // an operation whose Work is still held, and which is not complete
         for (auto comm : communicators())
             rondo_comm_abort(comm, 3);
-        rondo_finalize(runtime_);
+        finalize();
     }
     std::unique_ptr<Worker> events, futures;
     {
@@ -390,6 +520,8 @@ void Group::end()
     }
     events.reset();
     futures.reset();
+    if (streams_) // its tasks may still post others
+        streams_->stop();
     std::lock_guard<std::mutex> lock(registry().mutex);
     registry().groups.erase(shared_from_this());
     registry().changed.notify_all();

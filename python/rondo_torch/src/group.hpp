@@ -1,6 +1,7 @@
 // One c10d process group: a runtime of its own, whose ranks are the group's. Its world communicator carries the collectives,
-// a copy of it the messages, and one for each registered key the collectives of that key. The watchdog's thread ends what is
-// beyond its timeout.
+// a copy of it the messages, and one for each registered key the collectives of that key. The first collective of GPU tensors
+// makes a second runtime, on that GPU, with the same communicators but for the copy. The watchdog's thread ends what is beyond
+// its timeout.
 #pragma once
 
 #include "messages.hpp"
@@ -23,12 +24,19 @@ class Group : public std::enable_shared_from_this<Group>
     void open(const c10::intrusive_ptr<c10d::Store> &store);
     // Makes communicators for keys, which must be new. Collective over the group.
     void register_keys(const std::vector<std::string> &keys);
-    // The communicator of a key's collectives; an empty key: of those without one.
-    rondo_comm_t collectives(const std::string &key);
+    // The communicator of a key's collectives of tensors on the device; an empty key: of those without one. The first call for
+    // a GPU is collective over the group.
+    rondo_comm_t collectives(const std::string &key, c10::Device device);
+    // What starts and ends operations when a GPU's streams have come so far.
+    StreamWatch &streams(c10::Device device);
+    // Of an operation on a GPU, whose user may not wait on the host. check_open() throws the first from now on.
+    void note_failure(std::exception_ptr failure);
     // Ends the runtime on a thread of its own, once all ranks have come so far. The first call counts.
     void close();
-    // Throws if the group has been closed: the runtime may be gone.
+    // Throws if the group has been closed, as the runtime may be gone, and after note_failure().
     void check_open(const char *call) const;
+    // Of the runtimes, by "cpu" and "cuda": the fields of rondo_stats_t by their names.
+    std::map<std::string, std::map<std::string, uint64_t>> statistics();
     // Ends all operations on all ranks with an error.
     void abort(const std::string &reason);
 
@@ -41,7 +49,7 @@ class Group : public std::enable_shared_from_this<Group>
     void adopt(const std::shared_ptr<Operation> &operation);
     // On the futures' thread, which may run functions of the user.
     void complete_later(std::shared_ptr<Operation> operation);
-    void settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, std::vector<at::Tensor> outputs,
+    void settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, c10::Device device, std::vector<at::Tensor> outputs,
                        std::exception_ptr error);
     void post_event(std::function<void()> task);
 
@@ -57,7 +65,7 @@ class Group : public std::enable_shared_from_this<Group>
     const std::string name;
     const std::vector<int64_t> global_ranks;
     Milliseconds timeout;
-    rondo_comm_t world = nullptr, copy = nullptr;
+    rondo_comm_t copy = nullptr;
     Messages messages;
     std::atomic<uint64_t> sequence{0};
 
@@ -66,22 +74,37 @@ class Group : public std::enable_shared_from_this<Group>
     static void close_all(Milliseconds for_others, Milliseconds for_library);
 
   private:
+    // A runtime with the communicators of collectives.
+    struct Side {
+        rondo_t runtime = nullptr;
+        rondo_comm_t world = nullptr;
+        std::map<std::string, rondo_comm_t> keys;
+    };
+    // Makes a runtime on a GPU, or on the processor.
+    void make(Side &side, const rondo_unique_id_t &id, c10::Device device);
+    void open_gpu(c10::Device device);
+    void add_key(Side &side, const std::string &key);
+    bool finalize();          // all runtimes; false if an operation is not complete
     void end();               // close()'s thread
     Clock::time_point look(); // the watchdog
     void expire(const std::shared_ptr<Operation> &operation);
     std::string report(); // what all ranks are doing; on the watchdog's thread
     // Ends the communicators whose time has come, and returns when the next one's comes.
     Clock::time_point abort_expired();
-    // A blocking call on the world within the group's timeout; throws its error.
+    // Throws the error of a call that returned this code.
+    void check(const char *call, rondo_result_t code) const;
+    // A blocking call within the group's timeout; throws its error.
     void blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call);
     std::vector<rondo_comm_t> communicators();
     bool sweep(); // polls what was adopted: whether nothing is left
 
-    rondo_t runtime_ = nullptr;
-    std::mutex mutex_; // of what follows
+    Side host_, gpu_;
+    c10::Device device_{c10::kCPU}; // of gpu_
+    std::mutex opening_;            // gpu_ is being made
+    mutable std::mutex mutex_;      // of what follows, and of the keys of both sides
+    std::exception_ptr failure_;
     std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
     std::list<std::shared_ptr<Operation>> adopted_;
-    std::map<std::string, rondo_comm_t> keys_;
     // The watchdog's own: communicators of operations that have timed out, and when they are to end. They end somewhat later,
     // so that the other ranks' watchdogs find out too which ranks are missing.
     struct Expired {
@@ -95,6 +118,7 @@ class Group : public std::enable_shared_from_this<Group>
     std::map<int64_t, CompletionHook> completion_hooks_;
     std::map<int64_t, std::function<void()>> abort_hooks_;
     std::unique_ptr<Worker> events_, futures_;
+    std::unique_ptr<StreamWatch> streams_;
     std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
 };
 

@@ -5,6 +5,13 @@
 
 #include <pybind11/chrono.h>
 
+static rondo_torch::Backend &of_rondo(const c10::intrusive_ptr<c10d::Backend> &backend)
+{
+    auto *rondo = dynamic_cast<rondo_torch::Backend *>(backend.get());
+    TORCH_CHECK(rondo != nullptr, "rondo: the group's backend is ", backend->getBackendName(), ", and not rondo");
+    return *rondo;
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
     module.doc() = "The c10d backend of Rondo.";
@@ -19,12 +26,12 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
     module.def(
         "register_keys",
         [](const c10::intrusive_ptr<c10d::Backend> &backend, const std::vector<std::string> &keys) {
-            auto *rondo = dynamic_cast<rondo_torch::Backend *>(backend.get());
-            TORCH_CHECK(rondo != nullptr, "rondo: the group's backend for cpu is ", backend->getBackendName(),
-                        ", and not rondo");
-            rondo->register_keys(keys);
+            of_rondo(backend).register_keys(keys);
         },
         pybind11::call_guard<pybind11::gil_scoped_release>(), "Makes keys known to a group: collective over it.");
+    module.def(
+        "statistics", [](const c10::intrusive_ptr<c10d::Backend> &backend) { return of_rondo(backend).statistics(); },
+        pybind11::call_guard<pybind11::gil_scoped_release>(), "The counters of a group's runtimes.");
     module.def("set_key", &rondo_torch::Backend::set_key, "Sets the calling thread's key, and returns the one before.");
     module.def(
         "close_all", &rondo_torch::Group::close_all, pybind11::call_guard<pybind11::gil_scoped_release>(),

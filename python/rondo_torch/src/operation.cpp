@@ -3,6 +3,7 @@
 
 #include "group.hpp"
 
+#include <c10/core/StreamGuard.h>
 #include <c10/util/Exception.h>
 
 #include <thread>
@@ -37,7 +38,7 @@ void Operation::complete_requests()
 {
     requests.clear();
     if (first_failure_ == RONDO_SUCCESS) {
-        conclude(nullptr);
+        conclude(begin_failure_);
         return;
     }
     std::string text = failure_text_;
@@ -63,7 +64,7 @@ void Operation::block(const std::function<rondo_result_t(rondo_request_t *)> &ca
 
 bool Operation::poll()
 {
-    if (done.load(std::memory_order_acquire) || received_by_messages)
+    if (done.load(std::memory_order_acquire) || received_by_messages || on_gpu())
         return done.load(std::memory_order_acquire);
     std::unique_lock<std::mutex> lock(settling, std::try_to_lock);
     if (!lock.owns_lock()) // another thread waits for the requests
@@ -94,11 +95,18 @@ void Operation::wait()
 {
     if (done.load(std::memory_order_acquire))
         return;
-    if (received_by_messages) {
+    if (on_gpu() && signal.hold(current_stream(device)))
+        return;
+    if (received_by_messages || on_gpu()) {
         std::unique_lock<std::mutex> lock(mutex_);
         ended_.wait(lock, [this] { return concluded_ && done.load(); });
         return;
     }
+    complete();
+}
+
+void Operation::complete()
+{
     std::lock_guard<std::mutex> lock(settling);
     if (done)
         return;
@@ -117,7 +125,7 @@ void Operation::wait()
 
 bool Operation::wait_until(Clock::time_point until)
 {
-    if (received_by_messages) {
+    if (received_by_messages || on_gpu()) {
         std::unique_lock<std::mutex> lock(mutex_);
         return ended_.wait_until(lock, until, [this] { return concluded_ && done.load(); });
     }
@@ -145,6 +153,10 @@ void Operation::conclude(std::exception_ptr failure)
             return;
         concluded_ = true;
     }
+    if (!failure && finish && on_gpu()) {
+        finish_on_gpu();
+        return;
+    }
     if (!failure && finish) {
         try {
             finish();
@@ -152,6 +164,33 @@ void Operation::conclude(std::exception_ptr failure)
             failure = std::current_exception();
         }
     }
+    settle(failure);
+}
+
+void Operation::finish_on_gpu()
+{
+    group->streams(device).post(nullptr, ready, [self = shared_from_this()](std::exception_ptr failure) {
+        std::shared_ptr<c10::Event> finished;
+        try {
+            if (failure)
+                std::rethrow_exception(failure);
+            const auto stream = own_stream(self->device);
+            c10::StreamGuard guard(stream);
+            self->finish();
+            finished = std::make_shared<c10::Event>(self->device.type());
+            finished->record(stream);
+        } catch (...) {
+            self->settle(std::current_exception());
+            return;
+        }
+        self->group->streams(self->device).post(nullptr, finished, [self](std::exception_ptr failure) {
+            self->settle(failure);
+        });
+    });
+}
+
+void Operation::settle(std::exception_ptr failure)
+{
     group->unwatch(this);
     ended = Clock::now();
     error = failure;
@@ -164,8 +203,11 @@ void Operation::conclude(std::exception_ptr failure)
         done.store(true, std::memory_order_release);
         ended_.notify_all();
         if (future_)
-            group->settle_future(future_, outputs, error);
+            group->settle_future(future_, device, outputs, error);
     }
+    signal.set();
+    if (failure && on_gpu())
+        group->note_failure(failure);
     if (record)
         record();
     if (!failure)
@@ -175,15 +217,80 @@ void Operation::conclude(std::exception_ptr failure)
 namespace
 {
 
-// A request of an operation with a future has completed. On a thread of the library, which must not wait.
-void request_completed(void *argument, rondo_result_t)
+// One of what is awaited has come. On a thread of the library, which must not wait. Streams go on at once if they may.
+void came(const std::shared_ptr<Operation> &operation, rondo_result_t result)
+{
+    if (result != RONDO_SUCCESS)
+        operation->failed = true;
+    if (operation->awaited.fetch_sub(1) != 1)
+        return;
+    if (operation->on_gpu() && !operation->failed && !operation->finish)
+        operation->signal.set();
+    operation->group->complete_later(operation);
+}
+
+void request_completed(void *argument, rondo_result_t result)
 {
     std::unique_ptr<std::shared_ptr<Operation>> operation(static_cast<std::shared_ptr<Operation> *>(argument));
-    if ((*operation)->awaited.fetch_sub(1) == 1)
-        (*operation)->group->complete_later(*operation);
+    came(*operation, result);
 }
 
 } // namespace
+
+void Operation::follow_requests()
+{
+    awaited = 1; // the last one, or this thread, takes it to 0
+    for (auto request : requests)
+        if (request != nullptr) {
+            auto *argument = new std::shared_ptr<Operation>(shared_from_this());
+            awaited++;
+            if (rondo_request_callback(request, request_completed, argument) != RONDO_SUCCESS)
+                request_completed(argument, RONDO_ERR_STATE); // completing it tells why
+        }
+    came(shared_from_this(), RONDO_SUCCESS);
+}
+
+void Operation::mark_stream()
+{
+    group->streams(device); // what waits for streams is there before one does
+    const auto stream = current_stream(device);
+    ready = std::make_shared<c10::Event>(device.type());
+    ready->record(stream);
+    signal = Signal::create();
+}
+
+void Operation::begin_after_stream(const void *order, std::function<void()> begin)
+{
+    auto &streams = group->streams(device);
+    if (!streams.pending(order) && (!ready || ready->query())) {
+        begin_requests(begin, nullptr);
+        if (done && error)
+            std::rethrow_exception(error);
+        return;
+    }
+    streams.post(order, ready, [self = shared_from_this(), begin = std::move(begin)](std::exception_ptr failure) {
+        self->begin_requests(begin, failure);
+    });
+}
+
+void Operation::begin_requests(const std::function<void()> &begin, std::exception_ptr failure)
+{
+    {
+        std::lock_guard<std::mutex> lock(settling);
+        try {
+            if (failure)
+                std::rethrow_exception(failure);
+            begin();
+        } catch (...) {
+            begin_failure_ = std::current_exception();
+        }
+        if (!requests.empty()) {
+            follow_requests();
+            return;
+        }
+    }
+    conclude(begin_failure_);
+}
 
 c10::intrusive_ptr<c10::ivalue::Future> Operation::future()
 {
@@ -191,32 +298,25 @@ c10::intrusive_ptr<c10::ivalue::Future> Operation::future()
     {
         std::lock_guard<std::mutex> lock(mutex_);
         if (!future_) {
-            future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+            std::vector<c10::Device> devices;
+            if (on_gpu())
+                devices.push_back(device);
+            future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
             if (done) {
                 if (error)
                     future_->setErrorIfNeeded(error);
                 else
                     future_->markCompleted(c10::IValue(outputs));
             } else
-                ask = !received_by_messages;
+                ask = !received_by_messages && !on_gpu();
         }
     }
     if (ask) {
         std::unique_lock<std::mutex> lock(settling, std::try_to_lock);
         if (!lock.owns_lock()) // another thread completes the requests, or has just looked at them
             group->complete_later(shared_from_this());
-        else if (!done) {
-            awaited = 1; // the last one, or this thread, takes it to 0
-            for (auto request : requests)
-                if (request != nullptr) {
-                    auto *argument = new std::shared_ptr<Operation>(shared_from_this());
-                    awaited++;
-                    if (rondo_request_callback(request, request_completed, argument) != RONDO_SUCCESS)
-                        request_completed(argument, RONDO_SUCCESS);
-                }
-            if (awaited.fetch_sub(1) == 1)
-                group->complete_later(shared_from_this());
-        }
+        else if (!done)
+            follow_requests();
     }
     std::lock_guard<std::mutex> lock(mutex_);
     return future_;
@@ -274,7 +374,7 @@ bool Work::wait(std::chrono::milliseconds timeout)
         std::rethrow_exception(backend_error(operation_->group->describe(
             operation_->name, RONDO_ERR_TIMEOUT,
             "Timed out: it is not complete after wait(" + std::to_string(timeout.count()) + " ms); it goes on")));
-    if (operation_->error)
+    if (operation_->done && operation_->error) // a stream that waits does not know
         std::rethrow_exception(operation_->error);
     return true;
 }

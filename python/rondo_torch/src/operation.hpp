@@ -1,6 +1,10 @@
 // One c10d call on its way: the requests of rondo.h that carry it, the tensors that they use, and what is left to do once they
 // are complete. An Operation outlives the Work that PyTorch holds: who drops a Work does not stop the transfer.
+//
+// On the processor the thread that waits completes the requests. On a GPU a callback does, and who waits lets a stream wait.
 #pragma once
+
+#include "gpu.hpp"
 
 #include <rondo.h>
 
@@ -47,6 +51,9 @@ struct Operation : std::enable_shared_from_this<Operation> {
     std::function<void()> finish;        // copies from the buffers to the caller's tensors; called once, if all went well
     std::function<void()> end_of_record; // the profiler's
     int source = -1;                     // rank whose message was received
+    c10::Device device{c10::kCPU};       // of the tensors
+    std::shared_ptr<c10::Event> ready;   // on a GPU: when the stream of the call had come so far
+    Signal signal;                       // on a GPU: set at the end
 
     // The requests; an entry is NULL once it is complete. Only the holder of `settling` completes them. A receive has none: the
     // group's messages complete it (conclude).
@@ -54,17 +61,30 @@ struct Operation : std::enable_shared_from_this<Operation> {
     std::vector<rondo_request_t> requests;
     bool received_by_messages = false;
 
-    std::atomic<int> awaited{0}; // requests whose completion the future waits for
+    std::atomic<int> awaited{0};     // requests whose callbacks have not been called
+    std::atomic<bool> failed{false}; // one of those callbacks told of an error
 
     std::atomic<bool> done{false};
     std::exception_ptr error; // written before done
 
+    bool on_gpu() const
+    {
+        return device.is_cuda();
+    }
+    // Takes note of how far the current stream of the operation's device has come, which is a GPU.
+    void mark_stream();
+    // After mark_stream(): calls the function, which starts the requests, once the stream has come so far. Those of one order
+    // (a communicator) are started in the order of the calls. Throws the function's error if it is called at once.
+    void begin_after_stream(const void *order, std::function<void()> begin);
     // Looks whether the operation is complete, and completes it then. Never blocks.
     bool poll();
     // Waits until it is complete; false if `until` comes first.
     bool wait_until(Clock::time_point until);
-    // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last.
+    // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last. On a GPU the
+    // thread's current stream waits instead.
     void wait();
+    // Waits for the requests, and completes the operation.
+    void complete();
     // Makes a blocking call, and completes the operation with its result.
     void block(const std::function<rondo_result_t(rondo_request_t *)> &call);
     // Ends it with this error, or without one. At most one call has an effect.
@@ -82,6 +102,11 @@ struct Operation : std::enable_shared_from_this<Operation> {
 
   private:
     void complete_requests(); // all requests are complete: settling is held
+    void begin_requests(const std::function<void()> &begin, std::exception_ptr failure);
+    void follow_requests();                  // has the group complete the operation when its requests are; settling is held
+    void finish_on_gpu();                    // finish(), and settle() when that is done
+    void settle(std::exception_ptr failure); // the end, once all is in place
+    std::exception_ptr begin_failure_;       // of a call after those that have started requests; written with settling held
     rondo_result_t first_failure_ = RONDO_SUCCESS;
     std::string failure_text_;
     std::mutex mutex_; // of what follows

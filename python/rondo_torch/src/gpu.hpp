@@ -1,0 +1,83 @@
+// What operations on GPU tensors need beside rondo.h. They begin when the stream of their call has come so far; a stream whose
+// user calls wait() waits on the GPU, for a word of pinned memory that the host writes at the end. No other stream waits, so a
+// device synchronization between calls waits for no other rank.
+//
+// Events and streams are those of PyTorch's interface for any accelerator. What it lacks is looked up in CUDA's driver at run
+// time, so the extension needs no CUDA to be built.
+#pragma once
+
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace rondo_torch
+{
+
+// What streams wait for. An empty one is waited for by none.
+class Signal
+{
+  public:
+    static Signal create();
+    // Lets the streams go on. From any thread, any number of times.
+    void set() const;
+    // Has the stream's later work wait for it. False where the driver has no such waits.
+    bool hold(const c10::Stream &stream) const;
+
+  private:
+    struct Word {
+        uint32_t *address, target;
+    };
+    std::shared_ptr<Word> word_; // goes back to the pool with the last copy of the Signal
+};
+
+// The stream of the device that the calling thread enqueues on.
+c10::Stream current_stream(c10::Device device);
+// A stream of this library's own on the device, which waits for nothing but its own work: one for the process. The first call
+// for a device takes Python's lock.
+c10::Stream own_stream(c10::Device device);
+
+// A thread that runs functions when events have come.
+class StreamWatch
+{
+  public:
+    using Task = std::function<void(std::exception_ptr)>; // with the error of the event, or NULL
+
+    StreamWatch();
+    ~StreamWatch();
+    // Ends the thread, which runs what is left: after DRAIN with an error, whether it is ready or not.
+    void stop();
+    // Runs the task once the event, if there is one, has come. Tasks of one order, if that is not NULL, run in the order of the
+    // calls.
+    void post(const void *order, std::shared_ptr<c10::Event> event, Task task);
+    // Whether a task of the order has not ended.
+    bool pending(const void *order);
+
+  private:
+    struct Entry {
+        const void *order;
+        std::shared_ptr<c10::Event> event;
+        Task task;
+    };
+    static constexpr auto DRAIN = std::chrono::seconds(10);
+    void run();
+    // The first entry whose task can run, or the end. *failure: of its event.
+    std::list<Entry>::iterator first_ready(std::exception_ptr *failure);
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::list<Entry> entries_;
+    const void *running_ = nullptr; // order of the task that runs
+    bool stopping_ = false;
+    std::chrono::steady_clock::time_point until_;
+    std::thread thread_; // last: it uses the others
+};
+
+} // namespace rondo_torch
