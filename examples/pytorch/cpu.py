@@ -25,6 +25,7 @@ import torch
 import torch.distributed as dist
 
 from common import as_ranks
+from models import MODELS
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_to_all")
 TRAINING = ("ddp-resnet18", "ddp-gpt", "fsdp2-gpt")
@@ -74,62 +75,12 @@ def time_collective(operation, size, ranks, seconds):
     return 1e6 * min(parts)
 
 
-class Block(torch.nn.Module):
-    """ResNet's basic block."""
-
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        nn = torch.nn
-        self.body = nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
-                                  nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs))
-        self.skip = nn.Sequential() if (inputs, stride) == (outputs, 1) else \
-            nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
-
-    def forward(self, x):
-        return torch.relu(self.body(x) + self.skip(x))
-
-
-def resnet18():
-    """The model, a function that makes a batch, and the loss."""
-    nn = torch.nn
-    widths = [64, 64, 64, 128, 128, 256, 256, 512, 512]
-    blocks = [Block(a, b, 1 if a == b else 2) for a, b in zip(widths, widths[1:])]
-    model = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks,
-                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
-    return model, lambda: (torch.randn(2, 3, 64, 64), torch.randint(1000, (2,))), nn.functional.cross_entropy
-
-
-class GPT(torch.nn.Module):
-    def __init__(self, words=8192, width=256, layers=4, length=64):
-        super().__init__()
-        nn = torch.nn
-        self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
-                                    for _ in range(layers))
-        self.head = nn.Linear(width, words, bias=False)
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(length), persistent=False)
-
-    def forward(self, x):
-        x = self.words(x) + self.places.weight
-        for layer in self.layers:
-            x = layer(x, src_mask=self.mask, is_causal=True)
-        return self.head(x)
-
-
-def gpt():
-    def batch():
-        text = torch.randint(8192, (2, 65))
-        return text[:, :-1], text[:, 1:].flatten()
-
-    return GPT(), batch, lambda said, wanted: torch.nn.functional.cross_entropy(said.flatten(0, 1), wanted)
-
-
 def time_training(which, steps):
     """A cell: microseconds for a step of the slowest rank, median over the steps, the losses of all ranks' mean, and the gradients'
     error."""
     torch.manual_seed(0)
     wrapper, name = which.split("-")
-    model, batch, loss_of = resnet18() if name == "resnet18" else gpt()
+    model, batch, loss_of = MODELS[name]()
     if wrapper == "ddp":
         model = torch.nn.parallel.DistributedDataParallel(model)
     else:
