@@ -90,6 +90,7 @@ struct placing {
     struct rondo_map map;
     struct end *ends;
     size_t count, room;
+    uint32_t *node_ends; /* [node]: the end that decides its block; RONDO_NONE: none */
 };
 
 static uint32_t group_of(struct placing *p, uint32_t end)
@@ -156,13 +157,15 @@ static void find_groups(struct placing *p)
     struct rondo_graph *graph = p->graph;
     for (uint32_t i = 0; i < graph->node_count && !graph->failed; i++) {
         const struct rondo_node *n = &graph->nodes[i];
+        p->node_ends[i] = RONDO_NONE;
         if (!rondo_node_lives(n) || (n->from == RONDO_NONE && n->to == RONDO_NONE))
             continue;
         uint32_t in = n->from != RONDO_NONE ? incoming(p, n) : RONDO_NONE;
         uint32_t out = n->to != RONDO_NONE ? outgoing(p, n) : RONDO_NONE;
         if (graph->failed)
             return;
-        p->ends[group_of(p, in != RONDO_NONE ? in : out)].load += n->count;
+        p->node_ends[i] = in != RONDO_NONE ? in : out;
+        p->ends[group_of(p, p->node_ends[i])].load += n->count;
         if (in != RONDO_NONE && out != RONDO_NONE)
             join(p, in, out);
         if (in != RONDO_NONE && graph->options->apart)
@@ -299,7 +302,7 @@ static void place_nodes(struct placing *p)
     for (size_t o = 0; o < graph->ordered && !graph->failed; o++) {
         struct rondo_node *n = &graph->nodes[graph->order[o]];
         n->position = (uint32_t) o;
-        uint32_t end = n->from != RONDO_NONE ? incoming(p, n) : n->to != RONDO_NONE ? outgoing(p, n) : RONDO_NONE;
+        const uint32_t end = p->node_ends[graph->order[o]];
         if (end != RONDO_NONE) {
             n->block = p->ends[group_of(p, end)].block;
             continue;
@@ -329,8 +332,11 @@ rondo_result_t rondo_graph_place(struct rondo_graph *graph)
 {
     struct placing p = {.graph = graph};
     graph->rank_blocks = calloc(graph->conditions.ranks, sizeof(*graph->rank_blocks));
-    if (graph->rank_blocks == NULL)
+    p.node_ends = malloc((graph->node_count + 1) * sizeof(*p.node_ends));
+    if (graph->rank_blocks == NULL || p.node_ends == NULL) {
+        free(p.node_ends);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %u ranks", graph->conditions.ranks);
+    }
     find_groups(&p);
     rondo_result_t status = graph->failed ? rondo_fail(RONDO_ERR_MEMORY, "no memory for blocks") : choose_blocks(&p);
     for (uint32_t rank = 0; rank < graph->conditions.ranks; rank++)
@@ -339,6 +345,7 @@ rondo_result_t rondo_graph_place(struct rondo_graph *graph)
     if (status == RONDO_SUCCESS)
         place_nodes(&p);
     free(p.ends);
+    free(p.node_ends);
     rondo_map_release(&p.map);
     return status;
 }
