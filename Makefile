@@ -48,7 +48,8 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train elastic program programs)
-UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
+UNIT_SOURCES := $(wildcard test/unit/*.c test/observing/*.c)
+UNIT_TESTS  := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(UNIT_SOURCES)))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c test/scale/*.c))
 MULTIRANK   := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(MULTIRANK_SOURCES)))
@@ -150,9 +151,12 @@ $(EXAMPLES): $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
 
-$(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
+define UNIT_TEST
+$(BUILD)/test/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(BUILD)/librondo.a
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) $$^ -o $$@ -lcmocka $$(LDLIBS)
+endef
+$(foreach source,$(UNIT_SOURCES),$(eval $(call UNIT_TEST,$(source))))
 
 # Bit identity is tested against the zfp library.
 $(BUILD)/test/test_zfp: LDLIBS += -lzfp

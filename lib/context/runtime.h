@@ -31,6 +31,7 @@ struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_agreements;
 struct rondo_hang;
+struct rondo_flight_recorder;
 struct rondo_timeline;
 struct rondo_proxies;
 struct rondo_endpoints;
@@ -61,8 +62,9 @@ struct rondo_runtime {
     struct rondo_checker *checker;
     struct rondo_agreements *agreements; /* lib/communicator/agreement.h */
     struct rondo_hang *hang;
-    struct rondo_timeline *trace; /* NULL: RONDO_TRACE is not set */
-    pthread_mutex_t lock;         /* protects the lists below, lanes and contexts */
+    struct rondo_flight_recorder *flight; /* lib/diagnostics/flight_recorder.h; written under the queue lock */
+    struct rondo_timeline *trace;         /* NULL: RONDO_TRACE is not set */
+    pthread_mutex_t lock;                 /* protects the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;

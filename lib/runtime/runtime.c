@@ -15,6 +15,7 @@
 #include "lib/connection/connect.h"
 #include "lib/base/environment.h"
 #include "lib/base/host.h"
+#include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
@@ -124,6 +125,8 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
         result = rondo_agreements_create(&runtime->agreements);
     if (result == RONDO_SUCCESS)
         result = rondo_hang_create(&runtime->hang, &rondo_hang_observer);
+    if (result == RONDO_SUCCESS)
+        result = rondo_flight_create(&runtime->flight);
     return result;
 }
 
@@ -473,6 +476,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
         runtime->device->kind->destroy(runtime->device);
     rondo_lanes_destroy(runtime);
     rondo_hang_destroy(runtime);
+    rondo_flight_destroy(runtime->flight);
     rondo_check_destroy(runtime->checker);
     rondo_agreements_destroy(runtime);
     rondo_mailbox_destroy(runtime->mailbox);

@@ -10,6 +10,7 @@
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
 #include "lib/context/runtime.h"
+#include "lib/diagnostics/flight_recorder.h"
 #include "lib/submission/request_cache.h"
 
 /* lib/submission/state.h has the transitions. All states but INACTIVE and DONE are active. */
@@ -62,7 +63,9 @@ struct rondo_request {
     uint64_t number;        /* its place among the operations that were started in the lane */
     uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */
     uint64_t started_ns;
-    int approved; /* may be submitted: not checked, or the comparison has ended */
+    uint64_t flight_stamp;                 /* of its record under way; 0: none */
+    struct rondo_flight_template recorded; /* what its records tell of the call; rondo_request_classify sets it */
+    int approved;                          /* may be submitted: not checked, or the comparison has ended */
     struct rondo_request *next_waiting;
     struct rondo_request *active_before, *active_after;
     void (*callback)(void *argument, rondo_result_t result);

@@ -6,8 +6,10 @@
 #include "lib/base/futex.h"
 #include "lib/connection/comm_connections.h"
 #include "lib/connection/copy_engine.h"
+#include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/select/select.h"
+#include "lib/submission/arguments.h"
 #include "lib/submission/assist.h"
 #include "lib/submission/check.h"
 #include "lib/submission/poller.h"
@@ -29,6 +31,25 @@ static void link_active(struct rondo_queue *queue, struct rondo_request *request
     request->comm->requests->active++;
 }
 
+/* ---- the flight recorder ---- */
+
+static uint64_t ticks(const struct rondo_request *request)
+{
+    return rondo_flight_ticks(request->runtime->flight);
+}
+
+/* Records the start of a request that has its number. started: ticks; completed: ticks, or 0 if it is active. Queue lock held.
+ */
+static uint64_t record(const struct rondo_request *request, uint64_t started, uint64_t completed)
+{
+    const enum rondo_flight_family family = request->persistent ? RONDO_FLIGHT_PERSISTENT
+                                            : request->blocking ? RONDO_FLIGHT_BLOCKING
+                                                                : RONDO_FLIGHT_NONBLOCKING;
+    return rondo_flight_begin(request->runtime->flight, &request->recorded, request->number, family, started, completed);
+}
+
+/* ---- transitions ---- */
+
 /* Ends an active request with the result and a copy of the message (may be NULL): -> DONE, or, where it has a callback, into
  * the poller's list. Queue lock held; the request is in no lane's list. */
 static void complete(struct rondo_request *request, rondo_result_t result, const char *message)
@@ -42,6 +63,9 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
         request->active_after->active_before = request->active_before;
     request->comm->requests->active--;
     request->result = result;
+    if (request->flight_stamp != 0)
+        rondo_flight_end(request->runtime->flight, request->flight_stamp, result, ticks(request));
+    request->flight_stamp = 0;
     free(request->message);
     request->message = message != NULL ? strdup(message) : NULL;
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
@@ -72,6 +96,14 @@ static void activate(struct rondo_request *request, enum rondo_request_state sta
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     if (request->lane != NULL)
         request->number = request->lane->requests->started++;
+}
+
+/* The same, with a record. started: the ticks at its start. Queue lock held. */
+static void activate_recorded(struct rondo_request *request, enum rondo_request_state state, uint64_t started)
+{
+    activate(request, state);
+    if (request->lane != NULL)
+        request->flight_stamp = record(request, started, 0);
 }
 
 /* Called when the device is about to begin the operation. Returns the operation if the device must copy it again, NULL if its
@@ -207,6 +239,9 @@ void rondo_request_classify(struct rondo_request *request)
 {
     request->may_inline = may_run_inline(request);
     request->small_inline = request->may_inline && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
+    const struct rondo_blocks blocks = rondo_call_blocks(request->comm, request->call.kind);
+    rondo_flight_describe(request->runtime->flight, &request->recorded, &request->call, &blocks, request->comm->id,
+                          request->lane != NULL ? request->lane->id : 0);
 }
 
 /* Whether the request can begin inline now: nothing of its lane is under way, and there is nothing that only an SQE tells the
@@ -222,17 +257,19 @@ static int can_begin_inline(const struct rondo_request *request)
 }
 
 /* Completes a request that was executed inline under the queue lock. Of a cached one only the counts change, because no other
- * thread has been able to see it under way. */
-static void count_inline(struct rondo_queue *queue, struct rondo_request *request)
+ * thread has been able to see it under way. A second reading of the ticks would cost more than the record: it has one time. */
+static void count_inline(struct rondo_queue *queue, struct rondo_request *request, uint64_t started)
 {
     request->lane->requests->submitted++;
     request->lane->requests->finished++;
     if (!request->cached) {
         activate(request, RONDO_REQUEST_INLINE);
+        record(request, started, started);
         complete(request, RONDO_SUCCESS, NULL);
         return;
     }
-    request->lane->requests->started++;
+    request->number = request->lane->requests->started++;
+    record(request, started, started);
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
 }
@@ -243,13 +280,14 @@ static void count_inline(struct rondo_queue *queue, struct rondo_request *reques
 static int run_small(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
+    const uint64_t started = ticks(request);
     if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
-        count_inline(runtime->queue, request);
+        count_inline(runtime->queue, request, started);
         return 1;
     }
     if (request->cached)
         rondo_request_cache_remove(request);
-    activate(request, RONDO_REQUEST_INLINE);
+    activate_recorded(request, RONDO_REQUEST_INLINE, started);
     submit(runtime, request, RONDO_SQE_BEGUN);
     rondo_queue_claim_start(runtime);
     return 0;
@@ -290,7 +328,7 @@ static void finish_large(struct rondo_request *request, int done)
 static int run_large(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
-    activate(request, RONDO_REQUEST_INLINE);
+    activate_recorded(request, RONDO_REQUEST_INLINE, ticks(request));
     request->lane->requests->held = request;
     const struct rondo_operation *fresh = freshen(request);
     pthread_mutex_unlock(&runtime->queue->lock);
@@ -354,7 +392,7 @@ static void start_on_device(struct rondo_runtime *runtime, struct rondo_request 
     int submits = 0, start = 0;
     pthread_mutex_lock(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
-    activate(request, RONDO_REQUEST_WAITING);
+    activate_recorded(request, RONDO_REQUEST_WAITING, ticks(request));
     if (failed != RONDO_SUCCESS) {
         complete(request, failed, request->comm->failure);
     } else if (lane == NULL || (request->empty && !request->checked)) {

@@ -35,7 +35,8 @@ struct rondo_submission {
  * ranks, unless waits is set. Errors are results of the requests. Not under a lock. */
 int rondo_submit(struct rondo_runtime *runtime, struct rondo_submission *submission);
 
-/* Sets may_inline and small_inline of a request that has been bound. The request is inactive, and belongs to the caller. */
+/* Sets may_inline, small_inline and recorded of a request that has been bound. The request is inactive, and belongs to the
+ * caller. */
 void rondo_request_classify(struct rondo_request *request);
 
 /* Names an operation, as one of its ranks sees it. */

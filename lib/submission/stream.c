@@ -140,6 +140,17 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
     request->fresh = 1; /* the daemon's copy may have an older state of the connectors */
 }
 
+/* Records operations that have been enqueued. Of their completion no record tells, because no thread of the host sees it. */
+static void record(struct rondo_runtime *runtime, struct rondo_request *const *requests, int count)
+{
+    const uint64_t ticks = rondo_flight_ticks(runtime->flight);
+    pthread_mutex_lock(&runtime->queue->lock);
+    for (int i = 0; i < count; i++)
+        rondo_flight_begin(runtime->flight, &requests[i]->recorded, (uint32_t) requests[i]->device_number, RONDO_FLIGHT_STREAM,
+                           ticks, 0);
+    pthread_mutex_unlock(&runtime->queue->lock);
+}
+
 /* Asks for the comparison of the calls (check.h). A mismatch fails the communicator, and so ends its kernels. */
 static void ask(struct rondo_request *request)
 {
@@ -184,6 +195,8 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->requests->enqueued--;
+    if (result == RONDO_SUCCESS)
+        record(comm->runtime, requests, count);
     if (list != NULL) {
         list->next = comm->requests->lists;
         comm->requests->lists = list;
@@ -209,6 +222,8 @@ static rondo_result_t copy(struct rondo_comm *comm, struct rondo_request *reques
                                               .stream_id = device->kind->stream_id(device, request->stream)};
     pthread_mutex_lock(&comm->requests->stream_lock);
     rondo_result_t result = rondo_copy_engine_enqueue(comm, &what);
+    if (result == RONDO_SUCCESS)
+        record(comm->runtime, &request, 1);
     pthread_mutex_unlock(&comm->requests->stream_lock);
     return result;
 }
