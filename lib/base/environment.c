@@ -108,6 +108,10 @@ static const rondo_variable_t table[] = {
     {observing, "RONDO_REPORT_SIGNAL", "",
      "signal (for example USR1) on which a process logs what every rank does and waits for; unset: none", SIGNAL, "", 1,
      SIGNAL_MOST, "USR1,USR2,QUIT,HUP,WINCH,URG"},
+    {observing, "RONDO_FLIGHT_RECORDER", "",
+     "beginning of the path of the file, which the rank's number completes, for the last operations of each rank, as JSON; "
+     "written when a communicator fails and when a report is asked for; unset: none",
+     PATH, "bytes", 1, PATH_MOST, ""},
     {observing, "RONDO_TRACE", "",
      "file for the daemon's timeline, as Chrome trace JSON of all ranks of this host; unset: no timeline", PATH, "bytes", 1,
      PATH_MOST, ""},

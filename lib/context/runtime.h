@@ -32,6 +32,7 @@ struct rondo_checker;
 struct rondo_agreements;
 struct rondo_hang;
 struct rondo_flight_recorder;
+struct rondo_flight_dump;
 struct rondo_timeline;
 struct rondo_proxies;
 struct rondo_endpoints;
@@ -62,9 +63,10 @@ struct rondo_runtime {
     struct rondo_checker *checker;
     struct rondo_agreements *agreements; /* lib/communicator/agreement.h */
     struct rondo_hang *hang;
-    struct rondo_flight_recorder *flight; /* lib/diagnostics/flight_recorder.h; written under the queue lock */
-    struct rondo_timeline *trace;         /* NULL: RONDO_TRACE is not set */
-    pthread_mutex_t lock;                 /* protects the lists below, lanes and contexts */
+    struct rondo_flight_recorder *flight;  /* lib/diagnostics/flight_recorder.h; written under the queue lock */
+    struct rondo_flight_dump *flight_dump; /* NULL: RONDO_FLIGHT_RECORDER is not set */
+    struct rondo_timeline *trace;          /* NULL: RONDO_TRACE is not set */
+    pthread_mutex_t lock;                  /* protects the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;

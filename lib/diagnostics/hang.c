@@ -6,6 +6,7 @@
 
 #include "lib/base/futex.h"
 #include "lib/context/handles.h"
+#include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/hang_report.h"
 #include "lib/diagnostics/hang_signal.h"
 #include "device/abi/platform.h"
@@ -95,12 +96,17 @@ const struct rondo_failure_listener rondo_hang_failure = {.peer_gone = peer_gone
 
 /* ---- what this rank is doing ---- */
 
+size_t rondo_hang_observe(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most)
+{
+    return runtime->hang->observer->observe(runtime, entries, most);
+}
+
 static void state(struct rondo_runtime *runtime)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
     if (entries == NULL)
         return;
-    size_t count = runtime->hang->observer->observe(runtime, entries, RONDO_HANG_ENTRIES);
+    size_t count = rondo_hang_observe(runtime, entries, RONDO_HANG_ENTRIES);
     rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
     free(entries);
 }
@@ -345,6 +351,7 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
         }
         break;
     case RONDO_MESSAGE_HANG_QUERY:
+        rondo_flight_dump_ask(runtime);
         state(runtime);
         break;
     case RONDO_MESSAGE_HANG_STATE:

@@ -27,6 +27,8 @@ rondo_result_t rondo_hang_create(struct rondo_hang **hang, const struct rondo_ha
 void rondo_hang_destroy(struct rondo_runtime *runtime);
 /* Checks for overdue operations, demands and expired waits. The poller calls it at every tick, without locks. Does not wait. */
 void rondo_hang_check(struct rondo_runtime *runtime);
+/* What every active operation of this rank waits for, by the observer. Takes the runtime lock and the queue lock. */
+size_t rondo_hang_observe(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most);
 /* Ends the wait of rondo_report for a rank that has gone. */
 extern const struct rondo_failure_listener rondo_hang_failure;
 /* Handles a message of one of the types RONDO_MESSAGE_HANG_* from rank source. Called on the control thread. */

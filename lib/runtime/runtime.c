@@ -15,6 +15,7 @@
 #include "lib/connection/connect.h"
 #include "lib/base/environment.h"
 #include "lib/base/host.h"
+#include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
 #include "lib/diagnostics/timeline.h"
@@ -56,8 +57,9 @@
 #define LEAST_SECONDS    1.0
 
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
-static const struct rondo_failure_listener *const failure_listeners[] = {
-    &rondo_hang_failure, &rondo_connection_failure, &rondo_submission_failure, &rondo_agreement_failure, NULL};
+static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_flight_dump_failure, &rondo_hang_failure,
+                                                                         &rondo_connection_failure,  &rondo_submission_failure,
+                                                                         &rondo_agreement_failure,   NULL};
 
 /* Control handler: passes a message to the room whose type it has. Called by the control thread, without locks. */
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
@@ -127,6 +129,8 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
         result = rondo_hang_create(&runtime->hang, &rondo_hang_observer);
     if (result == RONDO_SUCCESS)
         result = rondo_flight_create(&runtime->flight);
+    if (result == RONDO_SUCCESS)
+        result = rondo_flight_dump_create(&runtime->flight_dump);
     return result;
 }
 
@@ -476,6 +480,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
         runtime->device->kind->destroy(runtime->device);
     rondo_lanes_destroy(runtime);
     rondo_hang_destroy(runtime);
+    rondo_flight_dump_destroy(runtime->flight_dump);
     rondo_flight_destroy(runtime->flight);
     rondo_check_destroy(runtime->checker);
     rondo_agreements_destroy(runtime);
@@ -595,6 +600,7 @@ rondo_result_t rondo_finalize(rondo_t handle)
         return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %d operations have not completed", active);
     rondo_handle_close(runtime->handle); /* a second call finds nothing */
     runtime->handle = NULL;
+    rondo_flight_dump_close(runtime);
     /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
      * failure no rank waits for another. */
     if (rondo_comm_failure(runtime->world) == RONDO_SUCCESS) {

@@ -4,6 +4,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/futex.h"
+#include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/hang.h"
 #include "device/abi/platform.h"
 #include "lib/submission/observe.h"
@@ -68,6 +69,7 @@ static void *poll(void *argument)
         call_back(runtime);
         rondo_observe_streams(runtime);
         rondo_hang_check(runtime);
+        rondo_flight_dump_check(runtime);
         look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
         uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) : 0;
