@@ -89,12 +89,14 @@ static uint64_t to_ns(const struct rondo_flight_recorder *recorder, const struct
     return until->ns - (uint64_t) (int64_t) back;
 }
 
-/* Copies a record if it is that of the stamp, and whole. Acquire: the words are read after the first reading of the stamp; the
- * fence: and before the second. A writer that has changed one of them has set the stamp to 0 before (rondo_flight_open), so an
- * equal stamp at the second reading proves that no word that was read is newer, and the first that none is older. */
-static int read_record(const struct rondo_flight_record *record, uint64_t stamp, struct rondo_flight_record *copy)
+/* Copies a record if it is that of the position, and whole. Acquire: the words are read after the first reading of the stamp;
+ * the fence: and before the second. A writer that has changed one of them has set the stamp to 0 before (rondo_flight_open), so
+ * an equal stamp at the second reading proves that no word that was read is newer, and the first that none is older: no two
+ * writes leave the same stamp. test/models/flight_recorder.pml has the argument. */
+static int read_record(const struct rondo_flight_record *record, uint64_t position, struct rondo_flight_record *copy)
 {
-    if (__atomic_load_n(&record->stamp, __ATOMIC_ACQUIRE) != stamp)
+    const uint64_t stamp = __atomic_load_n(&record->stamp, __ATOMIC_ACQUIRE);
+    if (stamp == 0 || RONDO_FLIGHT_POSITION(stamp) != position)
         return 0;
     for (int i = 0; i < RONDO_FLIGHT_CALL_WORDS; i++)
         copy->words[i] = __atomic_load_n(&record->words[i], __ATOMIC_RELAXED);
@@ -113,7 +115,7 @@ size_t rondo_flight_read(const struct rondo_flight_recorder *recorder, struct ro
     size_t count = 0;
     for (uint64_t position = next > RONDO_FLIGHT_RECORDS ? next - RONDO_FLIGHT_RECORDS : 0; position < next; position++) {
         struct rondo_flight_record copy;
-        if (!read_record(&recorder->ring[position % RONDO_FLIGHT_RECORDS], position + 1, &copy))
+        if (!read_record(&recorder->ring[position % RONDO_FLIGHT_RECORDS], position, &copy))
             continue;
         struct rondo_flight_entry *entry = &entries[count++];
         memcpy(&entry->call, copy.words, sizeof(entry->call));

@@ -45,14 +45,18 @@ struct rondo_flight_template {
 
 enum { RONDO_FLIGHT_CALL_WORDS = sizeof(struct rondo_flight_call) / sizeof(uint64_t) };
 
+/* The stamp of the operation that starts at a position, never 0 and even; and the position, also of an ended one. */
+#define RONDO_FLIGHT_STAMP(position) (2 * ((position) + 1))
+#define RONDO_FLIGHT_POSITION(stamp) ((stamp) / 2 - 1)
+
 /* A place of the ring. Every word is accessed atomically. */
 struct rondo_flight_record {
     uint64_t words[RONDO_FLIGHT_CALL_WORDS]; /* struct rondo_flight_call */
-    uint64_t stamp;                          /* position + 1 of the operation; 0: a write is under way, or nothing is here */
-    uint64_t number;                         /* in the lane */
-    uint64_t started, completed;             /* ticks; completed 0: under way */
-    uint64_t outcome;                        /* the family, and the result in the upper half */
-    uint64_t id;                             /* of the template in words; only writers read it */
+    uint64_t stamp;  /* RONDO_FLIGHT_STAMP of the operation, plus 1 once it has ended; 0: being written, or nothing is here */
+    uint64_t number; /* in the lane */
+    uint64_t started, completed; /* ticks; completed 0: under way */
+    uint64_t outcome;            /* the family, and the result in the upper half */
+    uint64_t id;                 /* of the template in words; only writers read it */
     uint64_t unused[2];
 } __attribute__((aligned(RONDO_FLIGHT_LINE)));
 
@@ -144,17 +148,17 @@ static inline uint64_t rondo_flight_begin(struct rondo_flight_recorder *recorder
     rondo_flight_set(&record->started, started);
     rondo_flight_set(&record->completed, completed);
     rondo_flight_set(&record->outcome, (uint64_t) family);
-    rondo_flight_close(record, position + 1);
+    rondo_flight_close(record, RONDO_FLIGHT_STAMP(position));
     rondo_flight_set(&recorder->next, position + 1);
     __builtin_prefetch(&recorder->ring[(position + 1) % RONDO_FLIGHT_RECORDS].stamp, 1);
-    return position + 1;
+    return RONDO_FLIGHT_STAMP(position);
 }
 
 /* Records that the operation of the stamp has completed. Does nothing if the ring has come round meanwhile. Queue lock held. */
 static inline void rondo_flight_end(struct rondo_flight_recorder *recorder, uint64_t stamp, rondo_result_t result,
                                     uint64_t completed)
 {
-    struct rondo_flight_record *record = &recorder->ring[(stamp - 1) % RONDO_FLIGHT_RECORDS];
+    struct rondo_flight_record *record = &recorder->ring[RONDO_FLIGHT_POSITION(stamp) % RONDO_FLIGHT_RECORDS];
     if (record->stamp != stamp) {
         rondo_flight_set(&recorder->dropped, recorder->dropped + 1);
         return;
@@ -163,7 +167,7 @@ static inline void rondo_flight_end(struct rondo_flight_recorder *recorder, uint
     rondo_flight_open(record);
     rondo_flight_set(&record->completed, completed);
     rondo_flight_set(&record->outcome, outcome);
-    rondo_flight_close(record, stamp);
+    rondo_flight_close(record, stamp + 1); /* with the same stamp a reader could get half of the end */
 }
 
 #endif

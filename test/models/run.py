@@ -104,6 +104,19 @@ MODELS = {
             "NO_TOKEN": ASSERTION,
         },
     },
+    "flight_recorder": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "NO_OPEN": ASSERTION,
+            "NO_OPEN_FENCE": ASSERTION,
+            "NO_RELEASE": ASSERTION,
+            "NO_ACQUIRE": ASSERTION,
+            "NO_SECOND_LOOK": ASSERTION,
+            "NO_READ_FENCE": ASSERTION,
+            "SAME_STAMP": ASSERTION,
+        },
+    },
     "arrival": {
         "fair": True,
         "holds": [""],

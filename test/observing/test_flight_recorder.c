@@ -61,7 +61,7 @@ static uint64_t begin(struct rondo_flight_recorder *recorder, uint64_t number)
 
 static void end(struct rondo_flight_recorder *recorder, uint64_t stamp)
 {
-    rondo_flight_end(recorder, stamp, (rondo_result_t) ((stamp - 1) % 16), rondo_flight_ticks(recorder));
+    rondo_flight_end(recorder, stamp, (rondo_result_t) (RONDO_FLIGHT_POSITION(stamp) % 16), rondo_flight_ticks(recorder));
 }
 
 static void test_the_last_ones(void **state)
