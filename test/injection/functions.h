@@ -25,6 +25,7 @@
     X(lseek, EOVERFLOW)                                         \
     X(flock, ENOLCK, EINTR)                                     \
     X(link, EPERM)                                              \
+    X(rename, EACCES)                                           \
     X(fcntl, EMFILE)                                            \
     X(open, EMFILE, EINTR)                                      \
     X(fopen, EMFILE)                                            \

@@ -165,6 +165,7 @@ FAILS(int, stat, -1, (const char *path, struct stat *about), (path, about))
 FAILS(off_t, lseek, -1, (int fd, off_t offset, int from), (fd, offset, from))
 FAILS(int, flock, -1, (int fd, int operation), (fd, operation))
 FAILS(int, link, -1, (const char *from, const char *to), (from, to))
+FAILS(int, rename, -1, (const char *from, const char *to), (from, to))
 FAILS(FILE *, fopen, NULL, (const char *path, const char *mode), (path, mode))
 FAILS(DIR *, opendir, NULL, (const char *path), (path))
 FAILS(int, scandir, -1,
