@@ -493,5 +493,7 @@ rondo_result_t rondo_agreement_reach(struct rondo_comm *comm, const char *name, 
         }
     }
     pthread_mutex_unlock(&agreements->lock);
+    if (result == RONDO_ERR_PEER)
+        rondo_comm_await_failure(comm);
     return result;
 }

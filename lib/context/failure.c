@@ -278,8 +278,7 @@ void rondo_comm_revoke_everywhere(struct rondo_comm *comm)
     fail_everywhere(comm->runtime, comm->id, RONDO_ERR_REVOKED, "revoked by rank %d", comm->runtime->rank);
 }
 
-/* Waits until the control thread, which has noticed that a rank is gone, has failed the communicator. */
-static void await_failure(const struct rondo_comm *comm)
+void rondo_comm_await_failure(const struct rondo_comm *comm)
 {
     static const struct timespec pause = {0, 1000000};
     for (int looks = 0; looks < FAILURE_LOOKS && rondo_comm_failure(comm) == RONDO_SUCCESS; looks++)
@@ -292,7 +291,7 @@ rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function
         result == RONDO_ERR_UNSUPPORTED)
         return result;
     if (result == RONDO_ERR_PEER || result == RONDO_ERR_TRANSPORT) { /* where another rank may be gone */
-        await_failure(comm);
+        rondo_comm_await_failure(comm);
         if (rondo_comm_failure(comm) != RONDO_SUCCESS)
             return rondo_fail(rondo_comm_failure(comm), "%s: %s", function, comm->failure);
     }

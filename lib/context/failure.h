@@ -49,6 +49,10 @@ void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, co
 /* Fails the communicator with RONDO_ERR_REVOKED on all of its ranks, also where it has failed on this one already: others may
  * not know of that. Any thread, without locks. */
 void rondo_comm_revoke_everywhere(struct rondo_comm *comm);
+/* After a call has found that a rank is gone or out of reach (RONDO_ERR_PEER): waits, at most a second, until the control
+ * thread, which may have found it only now, has failed the communicator, so that the next call on it fails. rondo_last_error
+ * stays. Not on the control thread; without locks. */
+void rondo_comm_await_failure(const struct rondo_comm *comm);
 /* To be called with the result of each step of a call in which other ranks take part, and of which they do not learn otherwise.
  * function: the public call, for the message. Fails the communicator everywhere if this rank cannot do its part; not if the
  * caller has made a mistake that was found before anything was done (RONDO_ERR_ARGUMENT, BUFFER, STATE, UNSUPPORTED). Returns

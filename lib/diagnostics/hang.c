@@ -306,6 +306,8 @@ rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
             return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank 0 has not answered for %.1f s", (double) waited / 1e9);
         rondo_event_sleep(&hang->answers, seen, &hang->sleepers, REPORT_NS - waited);
     }
+    if (result == RONDO_ERR_PEER)
+        rondo_comm_await_failure(runtime->world);
     return result;
 }
 
