@@ -89,8 +89,8 @@ static uint64_t to_ns(const struct rondo_flight_recorder *recorder, const struct
     return until->ns - (uint64_t) (int64_t) back;
 }
 
-/* Copies a record if it is that of the position, and whole. Acquire: the words are read after the first reading of the stamp;
- * the fence: and before the second. A writer that has changed one of them has set the stamp to 0 before (rondo_flight_open), so
+/* Copies a record if it is that of the position, and whole. Acquire, of the stamp: the words are read after its first reading;
+ * of each word: before its second. A writer that has changed one of them has set the stamp to 0 before (rondo_flight_set), so
  * an equal stamp at the second reading proves that no word that was read is newer, and the first that none is older: no two
  * writes leave the same stamp. test/models/flight_recorder.pml has the argument. */
 static int read_record(const struct rondo_flight_record *record, uint64_t position, struct rondo_flight_record *copy)
@@ -99,12 +99,11 @@ static int read_record(const struct rondo_flight_record *record, uint64_t positi
     if (stamp == 0 || RONDO_FLIGHT_POSITION(stamp) != position)
         return 0;
     for (int i = 0; i < RONDO_FLIGHT_CALL_WORDS; i++)
-        copy->words[i] = __atomic_load_n(&record->words[i], __ATOMIC_RELAXED);
-    copy->number = __atomic_load_n(&record->number, __ATOMIC_RELAXED);
-    copy->started = __atomic_load_n(&record->started, __ATOMIC_RELAXED);
-    copy->completed = __atomic_load_n(&record->completed, __ATOMIC_RELAXED);
-    copy->outcome = __atomic_load_n(&record->outcome, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        copy->words[i] = __atomic_load_n(&record->words[i], __ATOMIC_ACQUIRE);
+    copy->number = __atomic_load_n(&record->number, __ATOMIC_ACQUIRE);
+    copy->started = __atomic_load_n(&record->started, __ATOMIC_ACQUIRE);
+    copy->completed = __atomic_load_n(&record->completed, __ATOMIC_ACQUIRE);
+    copy->outcome = __atomic_load_n(&record->outcome, __ATOMIC_ACQUIRE);
     return __atomic_load_n(&record->stamp, __ATOMIC_RELAXED) == stamp;
 }
 

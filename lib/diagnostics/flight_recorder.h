@@ -109,12 +109,10 @@ static inline uint64_t rondo_flight_ticks(const struct rondo_flight_recorder *re
     return rondo_clock_ns();
 }
 
-/* Bars the record from readers. The fence orders the stamp before every store that follows it: a reader that sees one of those
- * sees this stamp, or a later one, when it reads the stamp again (rondo_flight_read). */
+/* Bars the record from readers until it is closed. */
 static inline void rondo_flight_open(struct rondo_flight_record *record)
 {
     __atomic_store_n(&record->stamp, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 /* Gives the record to readers. Release: a reader that acquires the stamp sees every store before it. */
@@ -123,9 +121,11 @@ static inline void rondo_flight_close(struct rondo_flight_record *record, uint64
     __atomic_store_n(&record->stamp, stamp, __ATOMIC_RELEASE);
 }
 
+/* Release: the stamp of rondo_flight_open comes before the word, so a reader that acquires the word sees that stamp, or a later
+ * one, when it reads the stamp again. */
 static inline void rondo_flight_set(uint64_t *word, uint64_t value)
 {
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 /* Records an operation that starts, and returns its stamp, never 0, by which rondo_flight_end finds it. completed: 0, or the

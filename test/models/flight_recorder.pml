@@ -2,11 +2,11 @@
  * a lock (lib/diagnostics/flight_recorder.[ch]). A record is three words, of which the end writes two.
  *
  * Memory is weaker than on any machine: of one write, stores reach memory in any order, and of one copy, loads are performed in
- * any order, but for what a fence, a release or an acquire forbids. Stores to the stamp are in order, and so are loads of it.
+ * any order, but for what a release or an acquire forbids. Stores to the stamp are in order, and so are loads of it.
  *
  * A copy that the reader accepts must be a state of the record: all words of one operation, before its end or after it.
  *
- * Each of these must be caught: NO_OPEN, NO_OPEN_FENCE, NO_RELEASE, NO_ACQUIRE, NO_SECOND_LOOK, NO_READ_FENCE, SAME_STAMP. */
+ * Each of these must be caught: NO_OPEN, NO_WORD_RELEASE, NO_RELEASE, NO_ACQUIRE, NO_SECOND_LOOK, NO_WORD_ACQUIRE, SAME_STAMP. */
 #define OPERATIONS 2
 
 byte stamp; /* 0: a write is under way */
@@ -21,7 +21,7 @@ inline put(what, value, first, mark)
 #endif
     do
     :: atomic { !opened -> stamp = 0; opened = true }
-#ifdef NO_OPEN_FENCE
+#ifdef NO_WORD_RELEASE
 #define MAY_STORE true
 #else
 #define MAY_STORE opened
@@ -72,7 +72,7 @@ active proctype reader()
     :: atomic { MAY_LOAD && !loaded_call -> my_call = call; loaded_call = true }
     :: atomic { MAY_LOAD && !loaded_completed -> my_completed = completed; loaded_completed = true }
     :: atomic { MAY_LOAD && !loaded_outcome -> my_outcome = outcome; loaded_outcome = true }
-#ifdef NO_READ_FENCE
+#ifdef NO_WORD_ACQUIRE
 #define MAY_LOOK looked
 #else
 #define MAY_LOOK (looked && loaded_call && loaded_completed && loaded_outcome)

@@ -109,11 +109,11 @@ MODELS = {
         "holds": [""],
         "caught": {
             "NO_OPEN": ASSERTION,
-            "NO_OPEN_FENCE": ASSERTION,
+            "NO_WORD_RELEASE": ASSERTION,
             "NO_RELEASE": ASSERTION,
             "NO_ACQUIRE": ASSERTION,
             "NO_SECOND_LOOK": ASSERTION,
-            "NO_READ_FENCE": ASSERTION,
+            "NO_WORD_ACQUIRE": ASSERTION,
             "SAME_STAMP": ASSERTION,
         },
     },
