@@ -64,6 +64,12 @@ def test_a_tuning_file_that_is_none(tmp_path):
         assert f'RONDO_TUNING="{path}" cannot be read: {reason}' in output
 
 
+def test_an_algorithm_that_is_none():
+    output = run(program("rondo"), "stress", "--ranks", 2, "--device", "host", "--iterations", 1, expect=1, RONDO_ALGORITHM="abc")
+    for rank in range(2):
+        assert f'rank {rank}: invalid argument: RONDO_ALGORITHM="abc" is not allowed' in output and " ring," in output, output
+
+
 def test_messages_to_a_closed_pipe():
     """The library's own messages end no process."""
     output = run("bash", "-c", '{ "$@" 2>&1 >&3 | true; } 3>&1; echo "status ${PIPESTATUS[0]}"', "-", program("handles"),
