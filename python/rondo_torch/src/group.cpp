@@ -90,7 +90,8 @@ void Group::open_gpu(c10::Device device)
     rondo_unique_id_t id;
     memset(&id, 0, sizeof id);
     rondo_result_t got = rank == 0 ? rondo_get_unique_id(&id) : RONDO_SUCCESS;
-    blocking("init on a GPU", [&](rondo_request_t *) { return rondo_bcast(id.bytes, sizeof id.bytes, RONDO_UINT8, 0, copy); });
+    blocking("init on a GPU", copy,
+             [&](rondo_request_t *) { return rondo_bcast(id.bytes, sizeof id.bytes, RONDO_UINT8, 0, copy); });
     check("init on a GPU", got);
     streams(device);
     Side side;
@@ -150,7 +151,7 @@ void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
     make(host_, id, c10::kCPU);
     events_ = std::make_unique<Worker>([this] { return look(); });
     try {
-        blocking("init", [this](rondo_request_t *) { return rondo_comm_dup(host_.world, &copy); });
+        blocking("init", host_.world, [this](rondo_request_t *) { return rondo_comm_dup(host_.world, &copy); });
     } catch (...) {
         rondo_finalize(host_.runtime);
         host_.runtime = nullptr;
@@ -170,10 +171,10 @@ void Group::check_open(const char *call) const
         std::rethrow_exception(failure_);
 }
 
-void Group::blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call)
+void Group::blocking(const char *name, rondo_comm_t comm, const std::function<rondo_result_t(rondo_request_t *)> &call)
 {
     auto operation = std::make_shared<Operation>(shared_from_this(), name, timeout);
-    operation->comm = host_.world;
+    operation->comm = comm;
     watch(operation);
     operation->block(call);
     if (operation->error)
@@ -190,7 +191,7 @@ void Group::register_keys(const std::vector<std::string> &keys)
             TORCH_CHECK(host_.keys.count(key) == 0, "rondo: register_keys: group ", name, " has the key \"", key, "\" already");
         }
         rondo_comm_t comm = nullptr;
-        blocking("register_keys", [&](rondo_request_t *) { return rondo_comm_dup(host_.world, &comm); });
+        blocking("register_keys", host_.world, [&](rondo_request_t *) { return rondo_comm_dup(host_.world, &comm); });
         {
             std::lock_guard<std::mutex> lock(mutex_);
             host_.keys[key] = comm;

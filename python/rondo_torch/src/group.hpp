@@ -93,8 +93,8 @@ class Group : public std::enable_shared_from_this<Group>
     Clock::time_point abort_expired();
     // Throws the error of a call that returned this code.
     void check(const char *call, rondo_result_t code) const;
-    // A blocking call within the group's timeout; throws its error.
-    void blocking(const char *name, const std::function<rondo_result_t(rondo_request_t *)> &call);
+    // A blocking call on the communicator within the group's timeout; throws its error.
+    void blocking(const char *name, rondo_comm_t comm, const std::function<rondo_result_t(rondo_request_t *)> &call);
     std::vector<rondo_comm_t> communicators();
     bool sweep(); // polls what was adopted: whether nothing is left
 
