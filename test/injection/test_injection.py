@@ -108,7 +108,7 @@ def test_a_sample_of_all_points():
     gpu-test`."""
     output = run(program("injection"), "--part", "[!g]*", "--sample", 500, "--seconds", 45 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
-    assert points >= (10 if SANITIZED else 50), output  # beside other work a run takes seconds there
+    assert points >= (3 if SANITIZED else 50), output  # beside other work a run takes tens of seconds there
 
 
 def test_a_driver_that_is_stopped():
