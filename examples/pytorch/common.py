@@ -1,5 +1,7 @@
 """What the scripts here share: a script's ranks, and running a script on NCCL or on Rondo with a time limit that holds."""
+import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -69,6 +71,20 @@ def launch(script, gpus, library, limit, *options):
             pass
         output.seek(0)
         return finished, output.read()
+
+
+def save(path, cells, title, unit, repeats, rival, **more):
+    """Writes a script's cells to the path, or to standard output without one, with what is to be known of where they come from
+    (test/bench/provenance.py)."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "test", "bench"))
+    import provenance
+    command = shlex.join(["python3", f"examples/pytorch/{os.path.basename(sys.argv[0])}", *sys.argv[1:]])
+    text = json.dumps({"metadata": provenance.metadata(title, command, unit, repeats, rival, **more), "cells": cells}, indent=1) + "\n"
+    if path:
+        with open(path, "w") as file:
+            file.write(text)
+    else:
+        print(text, end="")
 
 
 def is_rondo(output):

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import pathlib
-import shlex
 import statistics
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import as_ranks
+from common import as_ranks, save
 from models import MODELS
 
 COLLECTIVES = ("all_reduce", "all_gather", "all_to_all")
@@ -218,18 +217,9 @@ def main():
     if options.backend:
         as_ranks(int(options.ranks), lambda: rank_main(options))
         return
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "test" / "bench"))
-    import provenance
     cells = compare(options)
-    command = shlex.join(["python3", "examples/pytorch/cpu.py", *sys.argv[1:]])
-    meta = provenance.metadata("torch.distributed on the processor: the backends rondo and gloo", command,
-                               "us; ratio = gloo's time / Rondo's", f"{options.rounds}, all in this file; tables show medians",
-                               f"gloo of PyTorch {torch.__version__}", **summary(cells))
-    text = json.dumps({"metadata": meta, "cells": cells}, indent=1) + "\n"
-    if options.json:
-        pathlib.Path(options.json).write_text(text)
-    else:
-        print(text, end="")
+    save(options.json, cells, "torch.distributed on the processor: the backends rondo and gloo", "us; ratio = gloo's time / Rondo's",
+         f"{options.rounds}, all in this file; tables show medians", f"gloo of PyTorch {torch.__version__}", **summary(cells))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import datetime
 import json
 import os
 import pathlib
-import shlex
 import statistics
 import subprocess
 import sys
@@ -22,7 +21,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import as_ranks
+from common import as_ranks, save
 from models import MODELS
 
 BACKENDS = ("rondo", "dropin", "gloo")
@@ -135,18 +134,9 @@ def main():
     if options.backend:
         as_ranks(int(options.ranks), lambda: rank_main(options))
         return
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "test" / "bench"))
-    import provenance
-    cells = compare(options)
-    command = shlex.join(["python3", "examples/pytorch/gpu.py", *sys.argv[1:]])
-    meta = provenance.metadata("training on GPU tensors with DistributedDataParallel", command, "us a step, median",
-                               f"{options.rounds}, all in this file; tables show medians",
-                               f"gloo of PyTorch {torch.__version__}, and its nccl backend on Rondo's drop-in")
-    text = json.dumps({"metadata": meta, "cells": cells}, indent=1) + "\n"
-    if options.json:
-        pathlib.Path(options.json).write_text(text)
-    else:
-        print(text, end="")
+    save(options.json, compare(options), "training on GPU tensors with DistributedDataParallel", "us a step, median",
+         f"{options.rounds}, all in this file; tables show medians",
+         f"gloo of PyTorch {torch.__version__}, and its nccl backend on Rondo's drop-in")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import random
-import shlex
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import as_ranks
+from common import as_ranks, save
 
 WAYS = ("one", "mixed", "synchronized")
 WORDS, LENGTH = 512, 32
@@ -315,17 +314,8 @@ def main():
     if options.backend:
         as_ranks(int(options.ranks), lambda: rank_main(options))
         return
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "test" / "bench"))
-    import provenance
-    cells = compare(options)
-    command = shlex.join(["python3", "examples/pytorch/parallel.py", *sys.argv[1:]])
-    meta = provenance.metadata(f"data, tensor and pipeline parallel training on {options.device}", command, "us a step, median", "one start a cell",
-                               f"PyTorch {torch.__version__}")
-    text = json.dumps({"metadata": meta, "cells": cells}, indent=1) + "\n"
-    if options.json:
-        pathlib.Path(options.json).write_text(text)
-    else:
-        print(text, end="")
+    save(options.json, compare(options), f"data, tensor and pipeline parallel training on {options.device}", "us a step, median",
+         "one start a cell", f"PyTorch {torch.__version__}")
 
 
 if __name__ == "__main__":
