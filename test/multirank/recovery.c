@@ -222,6 +222,7 @@ static void agree_dying(struct rank *me)
     rondo_comm_t comm = me->world;
     int left = (int) deaths;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    (void) rondo_barrier(me->world); /* until all are out of rondo_init, which a death would end with an error */
     for (int round = 0; round < rounds; round++) {
         static double moment; /* a process dies once */
         int rank, size, remaining = 0;
