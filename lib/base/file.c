@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PATH_BYTES 4224 /* of a path that the environment may give, and what is added to it */
+#define PRIVATE    0600
+
 int rondo_file_open(const char *path, int flags, mode_t mode)
 {
     struct stat about;
@@ -64,6 +67,24 @@ int rondo_file_write(int descriptor, const void *data, size_t bytes, off_t offse
         bytes -= (size_t) written;
     }
     rondo_signals_release(&held);
+    return error;
+}
+
+int rondo_file_replace(const char *path, const void *data, size_t bytes)
+{
+    char beside[PATH_BYTES];
+    if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int) sizeof(beside))
+        return ENAMETOOLONG;
+    const int descriptor = rondo_file_open(beside, O_WRONLY | O_CREAT | O_TRUNC, PRIVATE);
+    if (descriptor < 0)
+        return -descriptor;
+    int error = rondo_file_write(descriptor, data, bytes, 0);
+    if (close(descriptor) != 0 && error == 0)
+        error = errno;
+    if (error == 0 && rename(beside, path) != 0)
+        error = errno;
+    if (error != 0)
+        unlink(beside);
     return error;
 }
 

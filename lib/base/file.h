@@ -14,6 +14,9 @@
 int rondo_file_open(const char *path, int flags, mode_t mode);
 /* Writes all bytes at the offset. Returns 0 or the errno value; then any part may have been written. */
 int rondo_file_write(int descriptor, const void *data, size_t bytes, off_t offset);
+/* Replaces the file of this path as a whole, readable by its user alone: a reader finds the old bytes or the new ones. Returns
+ * 0 or the errno value; then the old file is there, and none beside it. */
+int rondo_file_replace(const char *path, const void *data, size_t bytes);
 /* Reads a small file of the system (proc(5)) in one piece. Returns how many bytes of it there are, at most bytes, or an errno
  * value as a negative number. */
 ssize_t rondo_file_read(const char *path, char *text, size_t bytes);
