@@ -14,6 +14,8 @@ static const struct {
     {"program", "check, show, run or export a program of collective communication", verb_program},
     {"stress", "programs that deadlock where collectives hold on to the device", verb_stress},
     {"sim", "how often a job would deadlock without preemption (simulated)", verb_sim},
+    {"top", "the ranks of a running job: rates, waits, and the rank that the others wait for", verb_top},
+    {"report", "what every rank of a running job does and waits for", verb_report},
     {"trace", "what a trace of the daemon shows (RONDO_TRACE)", verb_trace},
 };
 

@@ -112,6 +112,13 @@ static const rondo_variable_t table[] = {
      "beginning of the path of the file, which the rank's number completes, for the last operations of each rank, as JSON; "
      "written when a communicator fails and when a report is asked for; unset: none",
      PATH, "bytes", 1, PATH_MOST, ""},
+    {observing, "RONDO_METRICS", "",
+     "counts of each rank in the text form of Prometheus: host:port, at which the first rank of a host answers HTTP, the "
+     "others at "
+     "the ports after it; or the beginning of a path with a slash, which the rank's number and .prom complete, for files that "
+     "are "
+     "replaced every 5 s; unset: neither",
+     PATH, "bytes", 1, PATH_MOST, ""},
     {observing, "RONDO_TRACE", "",
      "file for the daemon's timeline, as Chrome trace JSON of all ranks of this host; unset: no timeline", PATH, "bytes", 1,
      PATH_MOST, ""},

@@ -16,24 +16,24 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-rondo_result_t rondo_address_split(const char *text, int port_optional, char host[256], char port[16])
+rondo_result_t rondo_address_split(const char *variable, const char *text, int port_optional, char host[256], char port[16])
 {
     const char *begin = text, *end, *colon;
     if (*text == '[') {
         begin = text + 1;
         end = strchr(text, ']');
         if (end == NULL || (end[1] != ':' && end[1] != '\0'))
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\" is not host:port", text);
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s=\"%s\" is not host:port", variable, text);
         colon = end[1] == ':' ? end + 1 : NULL;
     } else {
         colon = strchr(text, ':');
         if (colon != NULL && strchr(colon + 1, ':') != NULL)
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\": an IPv6 address needs brackets, [address]:port", text);
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s=\"%s\": an IPv6 address needs brackets, [address]:port", variable, text);
         end = colon != NULL ? colon : text + strlen(text);
     }
     size_t length = (size_t) (end - begin);
     if (length == 0 || length > 255 || (colon == NULL && !port_optional))
-        return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\" is not host:port", text);
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s=\"%s\" is not host:port", variable, text);
     memcpy(host, begin, length);
     host[length] = '\0';
     *port = '\0';
@@ -43,20 +43,20 @@ rondo_result_t rondo_address_split(const char *text, int port_optional, char hos
     size_t digits = strspn(colon + 1, "0123456789");
     if (digits == 0 || digits > 5 || colon[1 + digits] != '\0' || sscanf(colon + 1, "%5u", &value) != 1 || value == 0 ||
         value > 65535)
-        return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\": the port must be 1 to 65535", text);
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s=\"%s\": the port must be 1 to 65535", variable, text);
     snprintf(port, 16, "%u", value);
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_address_resolve(const char *host, const char *port, struct rondo_address *addresses, int *count,
-                                     int *again)
+rondo_result_t rondo_address_resolve(const char *variable, const char *host, const char *port, struct rondo_address *addresses,
+                                     int *count, int *again)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
     int error = getaddrinfo(host, port, &hints, &found);
     *count = 0;
     *again = error == EAI_AGAIN;
     if (error != 0)
-        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of RONDO_ROOT does not resolve: %s", host,
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of %s does not resolve: %s", host, variable,
                           error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
     for (struct addrinfo *one = found; one != NULL && *count < RONDO_ADDRESS_MOST; one = one->ai_next) {
         if ((one->ai_family != AF_INET && one->ai_family != AF_INET6) || one->ai_addrlen > sizeof(addresses->storage))
@@ -68,7 +68,7 @@ rondo_result_t rondo_address_resolve(const char *host, const char *port, struct 
     }
     freeaddrinfo(found);
     if (*count == 0)
-        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of RONDO_ROOT has no IP address", host);
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of %s has no IP address", host, variable);
     return RONDO_SUCCESS;
 }
 

@@ -20,15 +20,16 @@ enum { RONDO_ADDRESS_MOST = 8 }; /* of one name; further ones are not looked at 
 
 /*
  * Splits "host:port" ("[host]:port" for IPv6) into two terminated texts. Where text has no port, *port becomes "" if
- * port_optional, else that is an error. RONDO_ERR_BOOTSTRAP with the reason if text is neither, or the port is not 1 to 65535.
+ * port_optional, else that is an error. RONDO_ERR_BOOTSTRAP with the reason if text is neither, or the port is not 1 to 65535;
+ * it names the variable of the environment that text is from.
  */
-rondo_result_t rondo_address_split(const char *text, int port_optional, char host[256], char port[16]);
+rondo_result_t rondo_address_split(const char *variable, const char *text, int port_optional, char host[256], char port[16]);
 /*
  * Stores the name's TCP addresses (at most RONDO_ADDRESS_MOST) and their number. RONDO_ERR_BOOTSTRAP if it has none; *again is
  * then 1 if the name service may answer otherwise later. Blocks for as long as the resolver's own configuration allows.
  */
-rondo_result_t rondo_address_resolve(const char *host, const char *port, struct rondo_address *addresses, int *count,
-                                     int *again);
+rondo_result_t rondo_address_resolve(const char *variable, const char *host, const char *port, struct rondo_address *addresses,
+                                     int *count, int *again);
 /* Whether it is an address of 127.0.0.0/8, ::1, or the former mapped to IPv6. */
 int rondo_address_is_loopback(const struct rondo_address *address);
 /* Whether both are the same Internet address; ports may differ. */

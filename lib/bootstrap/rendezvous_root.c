@@ -40,9 +40,10 @@ rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, 
     int count = 0, again;
     memset(found, 0, sizeof(*found));
     if (options->unique_id != NULL || options->root == NULL || has_secret(options) ||
-        rondo_address_split(options->root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
+        rondo_address_split("RONDO_ROOT", options->root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
         return RONDO_SUCCESS;
-    if (rondo_address_is_numeric(host) && rondo_address_resolve(host, port, addresses, &count, &again) == RONDO_SUCCESS &&
+    if (rondo_address_is_numeric(host) &&
+        rondo_address_resolve("RONDO_ROOT", host, port, addresses, &count, &again) == RONDO_SUCCESS &&
         rondo_address_is_loopback(&addresses[0]))
         return RONDO_SUCCESS;
     if ((found->source = rondo_launcher_key(found->key)) != NULL) {
@@ -81,7 +82,7 @@ static rondo_result_t name_rendezvous(const struct rondo_control_options *option
         snprintf(name, 300, "%s", options->job != NULL ? options->job : "");
         return RONDO_SUCCESS;
     }
-    rondo_result_t result = rondo_address_split(options->root, 0, host, port);
+    rondo_result_t result = rondo_address_split("RONDO_ROOT", options->root, 0, host, port);
     if (result == RONDO_SUCCESS)
         snprintf(name, 300, "port %s of loopback", port);
     return result;
@@ -112,10 +113,10 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
 {
     char port[16];
     int again;
-    rondo_result_t result = rondo_address_split(options->root, 0, host, port);
+    rondo_result_t result = rondo_address_split("RONDO_ROOT", options->root, 0, host, port);
     if (result != RONDO_SUCCESS)
         return result;
-    while ((result = rondo_address_resolve(host, port, addresses, count, &again)) != RONDO_SUCCESS) {
+    while ((result = rondo_address_resolve("RONDO_ROOT", host, port, addresses, count, &again)) != RONDO_SUCCESS) {
         if (!again || rondo_clock_ms() >= deadline)
             return result;
         rondo_rendezvous_pause(200, deadline);

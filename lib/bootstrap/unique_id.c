@@ -81,8 +81,8 @@ static rondo_result_t choose_address(struct rondo_address *address)
         rondo_address_of_host(address);
         return RONDO_SUCCESS;
     }
-    if ((result = rondo_address_split(root, 1, host, port)) != RONDO_SUCCESS ||
-        (result = rondo_address_resolve(host, "0", found, &count, &again)) != RONDO_SUCCESS)
+    if ((result = rondo_address_split("RONDO_ROOT", root, 1, host, port)) != RONDO_SUCCESS ||
+        (result = rondo_address_resolve("RONDO_ROOT", host, "0", found, &count, &again)) != RONDO_SUCCESS)
         return result;
     *address = found[0];
     return RONDO_SUCCESS;

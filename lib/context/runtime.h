@@ -21,6 +21,7 @@
 #include <pthread.h>
 
 #define RONDO_CHANNELS_MAX 120
+#define RONDO_JOB_BYTES    128
 
 struct rondo_queue;
 struct rondo_poller;
@@ -33,6 +34,7 @@ struct rondo_agreements;
 struct rondo_hang;
 struct rondo_flight_recorder;
 struct rondo_flight_dump;
+struct rondo_inspection;
 struct rondo_timeline;
 struct rondo_proxies;
 struct rondo_endpoints;
@@ -40,7 +42,8 @@ struct rondo_single_copy_peer;
 
 struct rondo_runtime {
     int rank, size;
-    rondo_t handle; /* what the user has; NULL during init */
+    rondo_t handle;            /* what the user has; NULL during init */
+    char job[RONDO_JOB_BYTES]; /* its name for people: RONDO_JOB or the launcher's, else where the root is; may be empty */
     struct rondo_settings settings;
     struct rondo_control *control;
     struct rondo_segments *segments;
@@ -65,6 +68,7 @@ struct rondo_runtime {
     struct rondo_hang *hang;
     struct rondo_flight_recorder *flight;  /* lib/diagnostics/flight_recorder.h; written under the queue lock */
     struct rondo_flight_dump *flight_dump; /* NULL: RONDO_FLIGHT_RECORDER is not set */
+    struct rondo_inspection *inspection;   /* lib/diagnostics/inspection.h */
     struct rondo_timeline *trace;          /* NULL: RONDO_TRACE is not set */
     pthread_mutex_t lock;                  /* protects the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;

@@ -101,6 +101,11 @@ size_t rondo_hang_observe(struct rondo_runtime *runtime, struct rondo_hang_entry
     return runtime->hang->observer->observe(runtime, entries, most);
 }
 
+rondo_result_t rondo_hang_count(struct rondo_runtime *runtime, rondo_stats_t *stats)
+{
+    return runtime->hang->observer->count(runtime, stats);
+}
+
 static void state(struct rondo_runtime *runtime)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
@@ -273,6 +278,20 @@ static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t
         hang->logged_demand = *number;
     pthread_mutex_unlock(&hang->lock);
     return rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, number, sizeof(*number));
+}
+
+rondo_result_t rondo_hang_demand(struct rondo_runtime *runtime, uint64_t *number)
+{
+    return demand(runtime, 0, number);
+}
+
+char *rondo_hang_answer(struct rondo_runtime *runtime, uint64_t number)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    char *text = hang->answered >= number ? strdup(hang->answer) : NULL;
+    pthread_mutex_unlock(&hang->lock);
+    return text;
 }
 
 rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)

@@ -19,6 +19,8 @@ struct rondo_hang_observer {
     /* Whether an operation has been stuck for the whole timeout at the time now (rondo_clock_ns), on a communicator that has
      * not failed, whose id is then in *comm. */
     int (*overdue)(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm);
+    /* Reads the counts of rondo_get_stats. RONDO_ERR_DEVICE. */
+    rondo_result_t (*count)(struct rondo_runtime *runtime, rondo_stats_t *stats);
 };
 
 /* Creates the state of hang reports. Called once, during init. RONDO_ERR_MEMORY if there is no memory. */
@@ -29,6 +31,13 @@ void rondo_hang_destroy(struct rondo_runtime *runtime);
 void rondo_hang_check(struct rondo_runtime *runtime);
 /* What every active operation of this rank waits for, by the observer. Takes the runtime lock and the queue lock. */
 size_t rondo_hang_observe(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most);
+/* The counts of rondo_get_stats, by the observer. Takes the runtime lock and the queue lock, one after the other. */
+rondo_result_t rondo_hang_count(struct rondo_runtime *runtime, rondo_stats_t *stats);
+/* Asks for a report of all active operations of the job. *number: of the demand, never 0. Does not wait. RONDO_ERR_PEER: the
+ * root is lost. */
+rondo_result_t rondo_hang_demand(struct rondo_runtime *runtime, uint64_t *number);
+/* The report that answers the demand, or a later one; the caller frees it. NULL: it has not come, or there is no memory. */
+char *rondo_hang_answer(struct rondo_runtime *runtime, uint64_t number);
 /* Ends the wait of rondo_report for a rank that has gone. */
 extern const struct rondo_failure_listener rondo_hang_failure;
 /* Handles a message of one of the types RONDO_MESSAGE_HANG_* from rank source. Called on the control thread. */

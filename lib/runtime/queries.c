@@ -1,11 +1,9 @@
 /* The public calls that ask a runtime something, or tell it: its device, its counts, whether its device is idle, and what
- * waiting threads call. Relies on the queue lock and the runtime lock for what changes meanwhile. */
+ * waiting threads call. */
 #include "lib/base/error.h"
 #include "lib/context/handles.h"
 #include "lib/context/runtime.h"
-#include "lib/submission/queue.h"
-
-#include <string.h>
+#include "lib/diagnostics/hang.h"
 
 /* Finds the runtime of a function with a result of that name. */
 static rondo_result_t check(rondo_t handle, const void *out, const char *name, const char *function,
@@ -62,31 +60,5 @@ rondo_result_t rondo_get_stats(rondo_t handle, rondo_stats_t *stats)
     rondo_result_t result = check(handle, stats, "stats", "rondo_get_stats", &runtime);
     if (result != RONDO_SUCCESS)
         return result;
-    memset(stats, 0, sizeof(*stats));
-    pthread_mutex_lock(&runtime->queue->lock);
-    stats->submitted = runtime->queue->submitted;
-    stats->completed = runtime->queue->completed;
-    stats->daemon_starts = runtime->queue->starts;
-    pthread_mutex_unlock(&runtime->queue->lock);
-    const struct rondo_daemon *daemon = runtime->device->daemon;
-    stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
-    for (uint32_t b = 0; b < daemon->block_count; b++) {
-        struct rondo_block_statistics block;
-        result = runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
-        if (result != RONDO_SUCCESS)
-            return result;
-        stats->preemptions += block.preemptions;
-        stats->context_loads += block.context_loads;
-        stats->context_saves += block.context_saves;
-        stats->primitives += block.primitives;
-        stats->bytes_sent += block.bytes_sent;
-        stats->bytes_saved += block.bytes_saved;
-    }
-    stats->memory_reserved = rondo_arena_reserved(runtime->arena);
-    pthread_mutex_lock(&runtime->lock);
-    for (const struct rondo_allocation *a = runtime->allocations; a != NULL; a = a->next)
-        stats->memory_allocated += a->reserved;
-    pthread_mutex_unlock(&runtime->lock);
-    stats->memory_budget = rondo_arena_budget(runtime->arena);
-    return RONDO_SUCCESS;
+    return rondo_hang_count(runtime, stats);
 }

@@ -15,9 +15,11 @@
 #include "lib/connection/connect.h"
 #include "lib/base/environment.h"
 #include "lib/base/host.h"
+#include "lib/base/sha256.h"
 #include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
+#include "lib/diagnostics/inspection.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
 #include "lib/connection/window.h"
@@ -96,6 +98,10 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_HANG_ANSWER:
         rondo_hang_message(runtime, source, type, data, bytes);
         break;
+    case RONDO_MESSAGE_STATE_ASK:
+    case RONDO_MESSAGE_STATE:
+        rondo_inspection_message(runtime, source, type, data, bytes);
+        break;
     case RONDO_MESSAGE_ENDPOINT_ASK:
     case RONDO_MESSAGE_ENDPOINT:
         rondo_endpoints_message(runtime, source, type, data, bytes);
@@ -131,7 +137,30 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
         result = rondo_flight_create(&runtime->flight);
     if (result == RONDO_SUCCESS)
         result = rondo_flight_dump_create(&runtime->flight_dump);
+    if (result == RONDO_SUCCESS)
+        result = rondo_inspection_create(&runtime->inspection);
     return result;
+}
+
+/* Names the job for people. A unique id holds a secret, so its digest does. */
+static void name_job(struct rondo_runtime *runtime, const struct rondo_control_options *options)
+{
+    struct rondo_sha256 digest;
+    unsigned char bytes[RONDO_SHA256_BYTES];
+    char *name = runtime->job;
+    if (options->unique_id != NULL) {
+        rondo_sha256_begin(&digest);
+        rondo_sha256_add(&digest, options->unique_id, sizeof(*options->unique_id));
+        rondo_sha256_end(&digest, bytes);
+        memcpy(name, "id-", 3);
+        rondo_hexadecimal(name + 3, bytes, 8);
+    } else {
+        const char *found = options->job != NULL && *options->job != '\0' ? options->job : options->root;
+        snprintf(name, sizeof(runtime->job), "%.*s", RONDO_JOB_BYTES - 1, found != NULL ? found : "");
+    }
+    for (; *name != '\0'; name++)
+        if (*name == '"' || *name == '\\' || *name < ' ' || *name > '~')
+            *name = '\'';
 }
 
 /* Finds rank and size, in the configuration or as the launcher says, and connects to the root. Waits for all ranks.
@@ -163,6 +192,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.launched = !given && strcmp(launch.launcher, "RONDO_RANK") != 0 && strcmp(launch.launcher, "none") != 0;
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
+    name_job(runtime, &options);
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
     runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
     runtime->single_copy_peers = calloc((size_t) runtime->size, sizeof(*runtime->single_copy_peers));
@@ -451,6 +481,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
 {
     rondo_handle_close(runtime->handle);
     rondo_poller_destroy(runtime);
+    rondo_inspection_close(runtime->inspection);
     if (runtime->device != NULL)
         runtime->device->kind->halt(runtime->device);
     rondo_timeline_destroy(runtime);
@@ -480,6 +511,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
         runtime->device->kind->destroy(runtime->device);
     rondo_lanes_destroy(runtime);
     rondo_hang_destroy(runtime);
+    rondo_inspection_destroy(runtime->inspection);
     rondo_flight_dump_destroy(runtime->flight_dump);
     rondo_flight_destroy(runtime->flight);
     rondo_check_destroy(runtime->checker);
@@ -561,8 +593,10 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_timeline_begin(runtime);
-    if (result == RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS) {
+        rondo_inspection_open(runtime);
         result = rondo_poller_create(runtime);
+    }
     if (result == RONDO_SUCCESS && startup.profile)
         result = rondo_profile(runtime);
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)

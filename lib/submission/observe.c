@@ -5,6 +5,7 @@
 #include "device/abi/platform.h"
 #include "lib/call/call.h"
 #include "lib/connection/comm_connections.h"
+#include "lib/connection/window.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/queue.h"
 
@@ -152,4 +153,36 @@ void rondo_observe_streams(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&runtime->lock);
 }
 
-const struct rondo_hang_observer rondo_hang_observer = {.observe = observe_all, .overdue = find_overdue};
+static rondo_result_t count(struct rondo_runtime *runtime, rondo_stats_t *stats)
+{
+    memset(stats, 0, sizeof(*stats));
+    pthread_mutex_lock(&runtime->queue->lock);
+    stats->submitted = runtime->queue->submitted;
+    stats->completed = runtime->queue->completed;
+    stats->daemon_starts = runtime->queue->starts;
+    pthread_mutex_unlock(&runtime->queue->lock);
+    const struct rondo_daemon *daemon = runtime->device->daemon;
+    stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
+    for (uint32_t b = 0; b < daemon->block_count; b++) {
+        struct rondo_block_statistics block;
+        rondo_result_t result =
+            runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
+        if (result != RONDO_SUCCESS)
+            return result;
+        stats->preemptions += block.preemptions;
+        stats->context_loads += block.context_loads;
+        stats->context_saves += block.context_saves;
+        stats->primitives += block.primitives;
+        stats->bytes_sent += block.bytes_sent;
+        stats->bytes_saved += block.bytes_saved;
+    }
+    stats->memory_reserved = rondo_arena_reserved(runtime->arena);
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_allocation *a = runtime->allocations; a != NULL; a = a->next)
+        stats->memory_allocated += a->reserved;
+    pthread_mutex_unlock(&runtime->lock);
+    stats->memory_budget = rondo_arena_budget(runtime->arena);
+    return RONDO_SUCCESS;
+}
+
+const struct rondo_hang_observer rondo_hang_observer = {.observe = observe_all, .overdue = find_overdue, .count = count};

@@ -6,6 +6,7 @@
 #include "lib/base/futex.h"
 #include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/hang.h"
+#include "lib/diagnostics/inspection.h"
 #include "device/abi/platform.h"
 #include "lib/submission/observe.h"
 #include "lib/submission/queue.h"
@@ -70,6 +71,7 @@ static void *poll(void *argument)
         rondo_observe_streams(runtime);
         rondo_hang_check(runtime);
         rondo_flight_dump_check(runtime);
+        rondo_inspection_check(runtime);
         look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
         uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) : 0;

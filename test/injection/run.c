@@ -259,6 +259,20 @@ static void start_process(struct slot *slot, int rank)
     exit(2);
 }
 
+/* Removes the run's file, and those that ranks have made of its name; also what a write has left beside them. */
+static void remove_files(const char *file)
+{
+    static const char *const ends[] = {"", ".prom"};
+    char path[120];
+    unlink(file);
+    for (int rank = 0; rank < RANKS; rank++)
+        for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+            for (int beside = 0; beside < 2; beside++) {
+                snprintf(path, sizeof(path), "%s%d%s%s", file, rank, ends[i], beside ? ".new" : "");
+                unlink(path);
+            }
+}
+
 /* Starts the slot's processes, or a run of those that are there, with what the point says. */
 static void start_run(struct slot *slot, struct point point)
 {
@@ -268,7 +282,7 @@ static void start_run(struct slot *slot, struct point point)
     memset(job, 0, sizeof(*job));
     snprintf(job->name, sizeof(job->name), "injection-%d-%d", (int) getpid(), ++serial);
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
-    snprintf(job->trace, sizeof(job->trace), "/tmp/%.40s.json", job->name);
+    snprintf(job->file, sizeof(job->file), "/tmp/%.40s.json", job->name);
     job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED ? 3 : 1) * (part_on_gpu(part) ? 5 : 1);
     for (int rank = 0; rank < RANKS; rank++) {
         job->normal_threads[rank] = point.function < 0 ? -1 : clean[point.warm][point.part][rank].threads;
@@ -316,7 +330,7 @@ void end_run(struct slot *slot)
     /* Processes whose first run was to fail are not warm: it may have ended before it came to what a first run alone does. */
     if (!slot->sound || !part_reuses(&parts[slot->part]) || (!slot->point.warm && slot->point.function >= 0))
         end_slot(slot);
-    unlink(slot->job->trace);
+    remove_files(slot->job->file);
     slot->active = 0;
 }
 
@@ -360,7 +374,7 @@ static int go_on(struct slot *slot)
     if (!sound)
         return 0;
     slot->warming = 0;
-    unlink(slot->job->trace);
+    remove_files(slot->job->file);
     start_run(slot, slot->point);
     return 1;
 }

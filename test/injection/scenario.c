@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -473,7 +478,29 @@ static void count_call(void *argument, rondo_result_t result)
     *(rondo_result_t *) argument = result;
 }
 
-/* A report of all ranks, a callback, and a synchronization. */
+/* Asks this rank for the state of all ranks, as a program outside of the job would. What fails is that program's alone: system
+ * calls that do not fail on purpose. */
+static void ask_for_state(void)
+{
+    static _Thread_local char answer[4000];
+    static const char request[] = "state\n";
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval patience = {3, 0};
+    const int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rondo-inspection.%ld.0", (long) getpid());
+    const long fd = syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const long bytes = (long) offsetof(struct sockaddr_un, sun_path) + 1 + length;
+    begin("asking for the state");
+    if (fd < 0)
+        return;
+    setsockopt((int) fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (syscall(SYS_connect, fd, &address, bytes) == 0 &&
+        syscall(SYS_sendto, fd, request, sizeof(request) - 1, MSG_NOSIGNAL, NULL, 0) > 0)
+        while (syscall(SYS_recvfrom, fd, answer, sizeof(answer), 0, NULL, NULL) > 0)
+            ;
+    syscall(SYS_close, fd);
+}
+
+/* A report of all ranks, the state of all, a callback, and a synchronization. */
 static void part_observing(UNUSED struct rank_record *record, UNUSED int rank, rondo_t runtime, rondo_comm_t world)
 {
     static _Thread_local char text[4000];
@@ -482,6 +509,7 @@ static void part_observing(UNUSED struct rank_record *record, UNUSED int rank, r
     rondo_stats_t statistics;
     TRY(world, rondo_barrier(world));
     ASK(world, rondo_report(runtime, text, sizeof(text)));
+    ask_for_state();
     TRY(world, rondo_barrier(world));
     fill(in, SMALL);
     TRY(world, rondo_iallreduce(in, out, SMALL, T, RONDO_SUM, world, &request));
@@ -558,6 +586,7 @@ static void part_stream(UNUSED struct rank_record *record, int rank, UNUSED rond
         __VA_ARGS__ NULL                                                                                                       \
     }
 #define PROCESSES "RONDO_TRANSPORTS", "shm"
+#define A_FILE    "a file" /* stands for the path of the job's file */
 
 /* Ranks as threads, and as processes, of which one GPU runs them all. */
 #define THREADS(name, environment, whole, body)                                                                                \
@@ -590,7 +619,7 @@ const struct part parts[] = {
     {"life-id", ENVIRONMENT("id", "", ), 1, 0, part_life, ON_HOST},
     {"life-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 1, 1, part_life, ON_HOST},
     {"life-programs", ENVIRONMENT(PROCESSES, "RONDO_PROGRAMS", "test/injection/programs", ), 1, 0, part_life, ON_HOST},
-    {"trace", ENVIRONMENT(PROCESSES, "RONDO_TRACE", "", ), 1, 0, part_life, ON_HOST},
+    {"trace", ENVIRONMENT(PROCESSES, "RONDO_TRACE", A_FILE, ), 1, 0, part_life, ON_HOST},
     {"blocking", ENVIRONMENT(PROCESSES, ), 0, 0, part_blocking, ON_HOST},
     {"blocking-check", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_blocking, ON_HOST},
     {"blocking-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_blocking, ON_HOST},
@@ -607,10 +636,11 @@ const struct part parts[] = {
     {"messages", ENVIRONMENT(PROCESSES, ), 0, 0, part_messages, ON_HOST},
     {"messages-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_messages, ON_HOST},
     {"program", ENVIRONMENT(PROCESSES, ), 0, 0, part_program, ON_HOST},
-    {"observing", ENVIRONMENT(PROCESSES, ), 0, 0, part_observing, ON_HOST},
+    {"observing", ENVIRONMENT(PROCESSES, "RONDO_METRICS", A_FILE, "RONDO_FLIGHT_RECORDER", A_FILE, ), 0, 0, part_observing,
+     ON_HOST},
     {"compression", ENVIRONMENT(PROCESSES, ), 0, 0, part_compression, ON_HOST},
     THREADS("gpu-life", ENVIRONMENT(), 1, part_life),
-    THREADS("gpu-trace", ENVIRONMENT("RONDO_TRACE", "", ), 1, part_life),
+    THREADS("gpu-trace", ENVIRONMENT("RONDO_TRACE", A_FILE, ), 1, part_life),
     THREADS("gpu-blocking", ENVIRONMENT(), 0, part_blocking),
     THREADS("gpu-large", ENVIRONMENT(), 0, part_large),
     THREADS("gpu-nonblocking", ENVIRONMENT("RONDO_CHECK", "1", ), 0, part_nonblocking),
@@ -663,9 +693,9 @@ void scenario_prepare(const struct part *part, const struct job *job)
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
         if (strcmp(pair[0], "id") != 0)
             setenv(pair[0],
-                   strcmp(pair[0], "RONDO_ROOT") == 0    ? job->root
-                   : strcmp(pair[0], "RONDO_TRACE") == 0 ? job->trace
-                                                         : pair[1],
+                   strcmp(pair[0], "RONDO_ROOT") == 0 ? job->root
+                   : strcmp(pair[1], A_FILE) == 0     ? job->file
+                                                      : pair[1],
                    1);
 }
 

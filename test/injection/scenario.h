@@ -35,8 +35,8 @@ struct rank_record {
 /* What the ranks of one run share. */
 struct job {
     char name[64];
-    char root[32];  /* for parts that meet at a TCP address */
-    char trace[64]; /* for parts that write a trace */
+    char root[32]; /* for parts that meet at a TCP address */
+    char file[64]; /* of parts that write one, or the beginning of each rank's */
     rondo_unique_id_t id;
     int id_made;
     double connect_timeout;

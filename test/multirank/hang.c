@@ -1,6 +1,6 @@
 /*
- * One rank of a job that hangs on purpose, or waits long enough to be asked for a report (test_hang.py). Prints READY, REPORT
- * and the report's lines, and RESULT code. The environment gives its rank.
+ * One rank of a job that hangs on purpose, waits long enough to be asked for a report (test_hang.py), or is late. Prints READY,
+ * REPORT and the report's lines, and RESULT code. The environment gives its rank.
  */
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
@@ -77,10 +77,24 @@ static rondo_result_t absence(struct rank *me, int asks)
     return result;
 }
 
+/* All-reduces, to each of which the culprits come late by 20 ms, until the seconds have passed on rank 0. */
+static rondo_result_t late(struct rank *me)
+{
+    const double end = ranks_seconds() + (double) seconds;
+    int64_t more = 1;
+    say("READY");
+    while (more > 0) {
+        if (is_culprit(me))
+            ranks_sleep(20e-3);
+        MUST(ranks_sum(me->world, me->rank == 0 && ranks_seconds() < end, &more));
+    }
+    return RONDO_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     const struct ranks_option options[] = {
-        {"--scenario", NULL, &scenario, "order, absence, ask"},
+        {"--scenario", NULL, &scenario, "order, absence, ask, late"},
         {"--culprits", &culprits, NULL, "bit mask of the ranks that do otherwise"},
         {"--seconds", &seconds, NULL, "how long they stay away"},
     };
@@ -94,7 +108,9 @@ int main(int argc, char **argv)
     MUST(rondo_comm_size(me.world, &me.size));
     ranks_current = me.rank;
     ranks_use_device(me.runtime);
-    rondo_result_t result = strcmp(scenario, "order") == 0 ? order(&me) : absence(&me, strcmp(scenario, "ask") == 0);
+    rondo_result_t result = strcmp(scenario, "order") == 0  ? order(&me)
+                            : strcmp(scenario, "late") == 0 ? late(&me)
+                                                            : absence(&me, strcmp(scenario, "ask") == 0);
     printf("RESULT %d\n", (int) result);
     fflush(stdout);
     result = rondo_finalize(me.runtime);

@@ -190,3 +190,28 @@ def test_one_port_by_several_names():
     roots = ["127.0.0.1", "localhost", "[::1]"] if socket.has_ipv6 else ["127.0.0.1", "localhost"]
     with serving(len(roots), port, each=lambda rank: {"RONDO_ROOT": f"{roots[rank]}:{port}"}) as job:
         all_well(job)
+
+
+LOOK = """
+    import socket, sys
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(20)
+        peer.connect("\\0" + sys.argv[1])
+        try:
+            peer.sendall(b"job\\n")
+            print("told", repr(peer.recv(1000)), flush=True)
+        except OSError:
+            print("closed", flush=True)
+"""
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_another_user_learns_nothing(other):
+    """Of what a rank does, by the socket at which `rondo top` asks."""
+    with serving(1, free_port(), seconds=3) as job:
+        names = []
+        wait_until(lambda: names.extend(name for name in unix_listeners([job.ranks[0].process.pid]) if "inspection" in name) or names)
+        asking = python(LOOK, names[0].lstrip("\0"), other_user=other)
+        said, _ = asking.communicate(timeout=60)
+        assert ("closed" in said or "told b''" in said) if other else '"size": 1' in said, said
+        all_well(job)

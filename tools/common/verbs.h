@@ -7,6 +7,8 @@ int verb_bench(int argc, char **argv);
 int verb_stress(int argc, char **argv);
 int verb_sim(int argc, char **argv);
 int verb_trace(int argc, char **argv);
+int verb_top(int argc, char **argv);
+int verb_report(int argc, char **argv);
 int verb_program(int argc, char **argv);
 
 #endif

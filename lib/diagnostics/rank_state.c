@@ -1,0 +1,132 @@
+/* See lib/diagnostics/rank_state.h. */
+#include "lib/diagnostics/rank_state.h"
+
+#include "lib/diagnostics/flight_text.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Operations told of. The recent ones of all ranks together, so that a large job's answer stays small; and of each. */
+enum { ACTIVE_MOST = 64, RECENT_OF_ALL = 4096, RECENT_LEAST = 32, RECENT_MOST = 256 };
+
+/* The counts of rondo_stats_t by name. total: they only grow. */
+static const struct count {
+    const char *name, *what;
+    size_t offset;
+    int total;
+} counts[] = {
+    {"operations_submitted", "Operations given to the device.", offsetof(rondo_stats_t, submitted), 1},
+    {"operations_completed", "Operations of those that have completed.", offsetof(rondo_stats_t, completed), 1},
+    {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(rondo_stats_t, preemptions), 1},
+    {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(rondo_stats_t, context_loads), 1},
+    {"context_saves", "Positions of tasks saved by the daemon.", offsetof(rondo_stats_t, context_saves), 1},
+    {"daemon_starts", "Runs of the daemon.", offsetof(rondo_stats_t, daemon_starts), 1},
+    {"daemon_quits", "Runs of the daemon that have ended.", offsetof(rondo_stats_t, daemon_quits), 1},
+    {"primitives", "Slices of instructions executed.", offsetof(rondo_stats_t, primitives), 1},
+    {"sent_bytes", "Payload put into connectors, after compression.", offsetof(rondo_stats_t, bytes_sent), 1},
+    {"saved_bytes", "What compression has taken off the payload.", offsetof(rondo_stats_t, bytes_saved), 1},
+    {"connector_memory_bytes", "Connector memory in use.", offsetof(rondo_stats_t, memory_reserved), 0},
+    {"allocated_memory_bytes", "Memory of rondo_alloc in use.", offsetof(rondo_stats_t, memory_allocated), 0},
+    {"connector_memory_budget_bytes", "Most connector memory.", offsetof(rondo_stats_t, memory_budget), 0},
+};
+
+static uint64_t value_of(const rondo_stats_t *stats, const struct count *count)
+{
+    uint64_t value;
+    memcpy(&value, (const char *) stats + count->offset, sizeof(value));
+    return value;
+}
+
+static void write_counts(const rondo_stats_t *stats, struct rondo_text *text)
+{
+    rondo_text_add(text, "\"counts\": {");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        rondo_text_add(text, "%s\"%s\": %llu", i > 0 ? ", " : "", counts[i].name,
+                       (unsigned long long) value_of(stats, &counts[i]));
+    rondo_text_add(text, "},\n");
+}
+
+static void write_gone(const struct rondo_runtime *runtime, struct rondo_text *text)
+{
+    int written = 0;
+    rondo_text_add(text, "\"gone\": [");
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (rondo_is_gone(runtime, rank))
+            rondo_text_add(text, "%s%d", written++ > 0 ? ", " : "", rank);
+    rondo_text_add(text, "],\n");
+}
+
+/* The last operations; times are of the time of day. entries: room for RONDO_FLIGHT_RECORDS. */
+static void write_recent(struct rondo_runtime *runtime, struct rondo_flight_entry *entries, struct rondo_text *text)
+{
+    const size_t share = RECENT_OF_ALL / (size_t) runtime->size;
+    const size_t most = share < RECENT_LEAST ? RECENT_LEAST : share > RECENT_MOST ? RECENT_MOST : share;
+    const size_t count = rondo_flight_read(runtime->flight, entries), first = count > most ? count - most : 0;
+    const int64_t to_real = rondo_flight_real_minus_clock();
+    char name[RONDO_FLIGHT_NAME_BYTES];
+    rondo_text_add(text, "\"recent\": [");
+    for (size_t i = first; i < count; i++) {
+        const struct rondo_flight_entry *entry = &entries[i];
+        rondo_text_add(text,
+                       "%s\n{\"operation\": \"%s\", \"process_group\": \"%s\", \"number\": %llu, \"bytes\": %llu, "
+                       "\"started_ns\": %lld, \"completed_ns\": ",
+                       i > first ? "," : "", rondo_kind_name((enum rondo_kind) entry->call.kind),
+                       rondo_flight_group(entry->call.comm, entry->call.lane, name), (unsigned long long) entry->number + 1,
+                       (unsigned long long) entry->call.bytes, (long long) entry->started_ns + (long long) to_real);
+        if (entry->completed_ns != 0)
+            rondo_text_add(text, "%lld}", (long long) entry->completed_ns + (long long) to_real);
+        else
+            rondo_text_add(text, "null}");
+    }
+    rondo_text_add(text, "]");
+}
+
+char *rondo_rank_state(struct rondo_runtime *runtime)
+{
+    struct rondo_flight_view *view = malloc(sizeof(*view));
+    struct rondo_text text = {0};
+    rondo_stats_t stats;
+    char host[256] = "", *result;
+    if (view == NULL)
+        return NULL;
+    gethostname(host, sizeof(host) - 1);
+    rondo_flight_make_plain(host);
+    rondo_text_add(&text, "{\"rank\": %d, \"pid\": %ld, \"host\": \"%s\", \"device\": \"%s\", \"time_ns\": %lld,\n",
+                   runtime->rank, (long) getpid(), host, runtime->device_type == RONDO_DEVICE_CUDA ? "cuda" : "host",
+                   (long long) rondo_clock_ns() + (long long) rondo_flight_real_minus_clock());
+    if (rondo_hang_count(runtime, &stats) == RONDO_SUCCESS)
+        write_counts(&stats, &text);
+    write_gone(runtime, &text);
+    rondo_flight_write_active(runtime, view->active, ACTIVE_MOST, &text);
+    write_recent(runtime, view->entries, &text);
+    rondo_text_add(&text, "}");
+    free(view);
+    return rondo_text_finish(&text, RONDO_SUCCESS, &result) == RONDO_SUCCESS ? result : NULL;
+}
+
+char *rondo_rank_metrics(struct rondo_runtime *runtime)
+{
+    struct rondo_text text = {0};
+    rondo_stats_t stats;
+    char *result;
+    if (rondo_hang_count(runtime, &stats) != RONDO_SUCCESS)
+        return NULL;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const char *end = counts[i].total ? "_total" : "";
+        rondo_text_add(&text, "# HELP rondo_%s%s %s\n# TYPE rondo_%s%s %s\n", counts[i].name, end, counts[i].what,
+                       counts[i].name, end, counts[i].total ? "counter" : "gauge");
+        rondo_text_add(&text, "rondo_%s%s{job=\"%s\",rank=\"%d\"} %llu\n", counts[i].name, end, runtime->job, runtime->rank,
+                       (unsigned long long) value_of(&stats, &counts[i]));
+    }
+    int gone = 0;
+    for (int rank = 0; rank < runtime->size; rank++)
+        gone += rondo_is_gone(runtime, rank);
+    rondo_text_add(
+        &text,
+        "# HELP rondo_ranks_gone Ranks of the job that have died, left or are out of reach.\n# TYPE rondo_ranks_gone "
+        "gauge\nrondo_ranks_gone{job=\"%s\",rank=\"%d\"} %d\n",
+        runtime->job, runtime->rank, gone);
+    return rondo_text_finish(&text, RONDO_SUCCESS, &result) == RONDO_SUCCESS ? result : NULL;
+}
