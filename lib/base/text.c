@@ -6,14 +6,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-void rondo_text_add(struct rondo_text *text, const char *format, ...)
+static void add(struct rondo_text *text, const char *format, va_list arguments)
 {
-    va_list arguments, again;
-    va_start(arguments, format);
+    va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
     size_t wanted = length < 0 ? 0 : text->used + (size_t) length + 1;
     if (length < 0 || text->failed) {
         text->failed = 1;
@@ -34,6 +33,14 @@ void rondo_text_add(struct rondo_text *text, const char *format, ...)
     va_end(again);
 }
 
+void rondo_text_add(struct rondo_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(text, format, arguments);
+    va_end(arguments);
+}
+
 rondo_result_t rondo_text_finish(struct rondo_text *text, rondo_result_t status, char **result)
 {
     if (status == RONDO_SUCCESS && (text->failed || text->bytes == NULL))
@@ -44,4 +51,29 @@ rondo_result_t rondo_text_finish(struct rondo_text *text, rondo_result_t status,
     }
     *result = text->bytes;
     return status;
+}
+
+char *rondo_text_copy(const char *bytes, size_t count)
+{
+    const size_t length = strnlen(bytes, count);
+    char *text = malloc(length + 1);
+    if (text != NULL) {
+        memcpy(text, bytes, length);
+        text[length] = '\0';
+    }
+    return text;
+}
+
+char *rondo_text_format(const char *format, ...)
+{
+    struct rondo_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    add(&text, format, arguments);
+    va_end(arguments);
+    if (text.failed) {
+        free(text.bytes);
+        return NULL;
+    }
+    return text.bytes;
 }

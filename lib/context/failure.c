@@ -37,6 +37,10 @@ static void tell(struct rondo_runtime *runtime, const struct notice *notice)
 static int fail(struct rondo_comm *comm, rondo_result_t code, const char *text)
 {
     struct rondo_runtime *runtime = comm->runtime;
+    if (rondo_comm_failure(comm) == RONDO_SUCCESS)
+        for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
+            if ((*listener)->impending != NULL)
+                (*listener)->impending(comm);
     pthread_mutex_lock(&runtime->lock);
     int first = comm->failed == RONDO_SUCCESS;
     if (first) {

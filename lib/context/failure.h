@@ -16,6 +16,9 @@ struct rondo_runtime;
 /* A room's reaction to the failure of a communicator or the departure of a rank. lib/runtime/runtime.c lists the listeners of
  * all rooms. A function may be NULL. */
 struct rondo_failure_listener {
+    /* Called before the communicator is marked as failed, while its operations are what they were; by each thread that finds a
+     * failure at once. No lock held. */
+    void (*impending)(struct rondo_comm *comm);
     /* Called when the communicator has just been marked as failed. Runtime lock held; must not wait. */
     void (*failing)(struct rondo_comm *comm, rondo_result_t code);
     /* Called after the runtime lock has been released. */

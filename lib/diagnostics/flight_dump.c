@@ -72,10 +72,11 @@ void rondo_flight_dump_ask(struct rondo_runtime *runtime)
 void rondo_flight_dump_check(struct rondo_runtime *runtime)
 {
     struct rondo_flight_dump *dump = runtime->flight_dump;
-    if (dump == NULL || !__atomic_exchange_n(&dump->asked, 0, __ATOMIC_RELAXED))
+    if (dump == NULL || !__atomic_load_n(&dump->asked, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&dump->lock);
-    write_file(runtime, dump);
+    if (__atomic_exchange_n(&dump->asked, 0, __ATOMIC_RELAXED)) /* no failure has written it meanwhile */
+        write_file(runtime, dump);
     pthread_mutex_unlock(&dump->lock);
 }
 
@@ -86,8 +87,8 @@ void rondo_flight_dump_close(struct rondo_runtime *runtime)
 }
 
 /* A death fails all communicators, one after the other: the first of them writes the file, and another only what has been
- * started since. */
-static void failed(struct rondo_comm *comm)
+ * started since. Who has asked for the file before gets this one: a later one would no longer show what was under way. */
+static void impending(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_flight_dump *dump = runtime->flight_dump;
@@ -96,7 +97,8 @@ static void failed(struct rondo_comm *comm)
     pthread_mutex_lock(&dump->lock);
     if (!dump->written || dump->written_next != __atomic_load_n(&runtime->flight->next, __ATOMIC_RELAXED))
         write_file(runtime, dump);
+    __atomic_store_n(&dump->asked, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&dump->lock);
 }
 
-const struct rondo_failure_listener rondo_flight_dump_failure = {.failed = failed};
+const struct rondo_failure_listener rondo_flight_dump_failure = {.impending = impending};

@@ -19,7 +19,8 @@ void rondo_flight_dump_ask(struct rondo_runtime *runtime);
 void rondo_flight_dump_check(struct rondo_runtime *runtime);
 /* From here on no failure writes the file: ranks leave, and nothing is under way. Called by rondo_finalize. */
 void rondo_flight_dump_close(struct rondo_runtime *runtime);
-/* Writes the file before any thread learns of the failure, because the program may end then. */
+/* Writes the file before any thread learns of the failure, because the program may end then, and while operations are under
+ * way. */
 extern const struct rondo_failure_listener rondo_flight_dump_failure;
 
 #endif

@@ -11,6 +11,7 @@
 #include "lib/diagnostics/hang_signal.h"
 #include "device/abi/platform.h"
 #include "lib/base/error.h"
+#include "lib/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define REPORT_NS 5000000000u /* a rank's longest wait for the report */
 #define COMMS_MAX 256
 #define TEXT_MAX  65536
+#define NO_MEMORY "no memory for the hang report"
 
 struct rondo_hang {
     pthread_mutex_t lock;
@@ -30,7 +32,7 @@ struct rondo_hang {
     uint64_t demands;           /* reports asked for by a call or a signal (lock) */
     uint64_t logged_demand;     /* the latest demand of a signal, whose answer is logged (lock) */
     uint64_t answered;          /* the latest demand that has been answered (lock) */
-    char *answer;               /* its text, owned (lock) */
+    char *answer;               /* its text, owned; NULL: there was no memory for it (lock) */
     uint32_t answers, sleepers; /* futex: incremented after each answer, and when a rank has gone */
     /* Rank 0: */
     int collecting;
@@ -38,6 +40,11 @@ struct rondo_hang {
     uint64_t since_ns;
     struct rondo_hang_statement *statements; /* [size] */
     uint64_t *demanding;                     /* [size]: the demand of each rank that waits for an answer; 0: none */
+};
+
+/* RONDO_MESSAGE_HANG_QUERY. After a timeout the failure writes the recorder's file, and a late query must not replace it. */
+struct query {
+    uint32_t by_demand;
 };
 
 struct report {
@@ -118,7 +125,26 @@ static void state(struct rondo_runtime *runtime)
 
 /* ---- rank 0 collects ---- */
 
-/* Sends the report to every rank that has a demand: the demand's number, then the text. */
+/* Answers the rank's demand: its number, then the text. Where there is no memory for that, with a short one. */
+static void send_answer(struct rondo_runtime *runtime, int rank, uint64_t demand, const char *text)
+{
+    struct {
+        uint64_t demand;
+        char text[56];
+    } refusal = {demand, "hang report: no memory for it on rank 0"};
+    const size_t length = text != NULL ? strlen(text) + 1 : 0, bytes = length < TEXT_MAX ? length : TEXT_MAX;
+    char *message = text != NULL ? malloc(sizeof(demand) + bytes) : NULL;
+    if (message == NULL) {
+        rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, &refusal, sizeof(refusal));
+        return;
+    }
+    memcpy(message, &demand, sizeof(demand));
+    memcpy(message + sizeof(demand), text, bytes);
+    rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, message, sizeof(demand) + bytes);
+    free(message);
+}
+
+/* Sends the report to every rank that has a demand. */
 static void send_answers(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -126,16 +152,9 @@ static void send_answers(struct rondo_runtime *runtime)
     for (int rank = 0; rank < runtime->size; rank++) {
         if (hang->demanding[rank] == 0)
             continue;
-        if (text == NULL && (text = rondo_hang_compose(hang->statements, runtime->size, 1)) == NULL)
-            return;
-        size_t bytes = strlen(text) + 1 < TEXT_MAX ? strlen(text) + 1 : TEXT_MAX;
-        char *message = malloc(sizeof(uint64_t) + bytes);
-        if (message != NULL) {
-            memcpy(message, &hang->demanding[rank], sizeof(uint64_t));
-            memcpy(message + sizeof(uint64_t), text, bytes);
-            rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, message, sizeof(uint64_t) + bytes);
-        }
-        free(message);
+        if (text == NULL)
+            text = rondo_hang_compose(hang->statements, runtime->size, 1);
+        send_answer(runtime, rank, hang->demanding[rank], text);
     }
     free(text);
 }
@@ -190,6 +209,8 @@ static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t
         if (hang->statements == NULL || hang->demanding == NULL) {
             forget(runtime);
             begin = 0;
+            if (demand != 0)
+                send_answer(runtime, source, demand, NULL);
         }
     }
     if (hang->collecting && demand != 0)
@@ -197,8 +218,9 @@ static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t
     else if (hang->collecting)
         hang->due = 1;
     pthread_mutex_unlock(&hang->lock);
+    const struct query query = {.by_demand = demand != 0};
     for (int rank = 0; begin && rank < runtime->size; rank++)
-        rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, NULL, 0);
+        rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, &query, sizeof(query));
 }
 
 static void take_statement(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
@@ -246,25 +268,22 @@ static void take_report(struct rondo_runtime *runtime, const void *data, size_t 
     free(report);
 }
 
+/* Stores the answer, or that there was one but no memory for it. */
 static void take_answer(struct rondo_runtime *runtime, const char *data, size_t bytes)
 {
     struct rondo_hang *hang = runtime->hang;
     uint64_t number;
     if (bytes <= sizeof(number))
         return;
-    char *text = malloc(bytes - sizeof(number));
-    if (text == NULL)
-        return;
     memcpy(&number, data, sizeof(number));
-    memcpy(text, data + sizeof(number), bytes - sizeof(number));
-    text[bytes - sizeof(number) - 1] = '\0';
+    char *text = rondo_text_copy(data + sizeof(number), bytes - sizeof(number));
     pthread_mutex_lock(&hang->lock);
     int wanted_in_log = hang->logged_demand > hang->answered && hang->logged_demand <= number;
     hang->answered = number > hang->answered ? number : hang->answered;
     free(hang->answer);
     hang->answer = text;
     if (wanted_in_log)
-        rondo_log(RONDO_LOG_ERROR, runtime->rank, "%s", text);
+        rondo_log(RONDO_LOG_ERROR, runtime->rank, "%s", text != NULL ? text : NO_MEMORY);
     pthread_mutex_unlock(&hang->lock);
     rondo_event_signal(&hang->answers, &hang->sleepers);
 }
@@ -289,7 +308,7 @@ char *rondo_hang_answer(struct rondo_runtime *runtime, uint64_t number)
 {
     struct rondo_hang *hang = runtime->hang;
     pthread_mutex_lock(&hang->lock);
-    char *text = hang->answered >= number ? strdup(hang->answer) : NULL;
+    char *text = hang->answered >= number ? strdup(hang->answer != NULL ? hang->answer : NO_MEMORY) : NULL;
     pthread_mutex_unlock(&hang->lock);
     return text;
 }
@@ -309,8 +328,8 @@ rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
     while (result == RONDO_SUCCESS) {
         uint32_t seen = __atomic_load_n(&hang->answers, __ATOMIC_SEQ_CST);
         pthread_mutex_lock(&hang->lock);
-        int answered = hang->answered >= number;
-        if (answered) {
+        const int answered = hang->answered >= number, lacks = answered && hang->answer == NULL;
+        if (answered && !lacks) {
             size_t length = strlen(hang->answer) < bytes ? strlen(hang->answer) : bytes - 1;
             memcpy(text, hang->answer, length);
             text[length] = '\0';
@@ -318,7 +337,7 @@ rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
         pthread_mutex_unlock(&hang->lock);
         uint64_t waited = rondo_clock_ns() - began;
         if (answered)
-            return RONDO_SUCCESS;
+            return lacks ? rondo_fail(RONDO_ERR_MEMORY, "rondo_report: " NO_MEMORY) : RONDO_SUCCESS;
         if ((result = rondo_control_reach(runtime->control, 0)) != RONDO_SUCCESS)
             break;
         if (waited >= REPORT_NS)
@@ -371,10 +390,15 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
             begin_collecting(runtime, source, number);
         }
         break;
-    case RONDO_MESSAGE_HANG_QUERY:
-        rondo_flight_dump_ask(runtime);
+    case RONDO_MESSAGE_HANG_QUERY: {
+        struct query query = {0};
+        if (bytes == sizeof(query))
+            memcpy(&query, data, sizeof(query));
+        if (query.by_demand)
+            rondo_flight_dump_ask(runtime);
         state(runtime);
         break;
+    }
     case RONDO_MESSAGE_HANG_STATE:
         if (runtime->rank == 0)
             take_statement(runtime, source, data, bytes);

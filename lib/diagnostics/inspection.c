@@ -14,7 +14,6 @@
 #include "lib/diagnostics/rank_state.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,7 @@ static void take_state(struct rondo_runtime *runtime, int source, const char *da
     memcpy(&message, data, sizeof(message));
     pthread_mutex_lock(&inspection->lock);
     if (inspection->asked_ns != 0 && message.question == inspection->question && inspection->states[source] == NULL)
-        inspection->states[source] = strndup(data + sizeof(message), bytes - sizeof(message));
+        inspection->states[source] = rondo_text_copy(data + sizeof(message), bytes - sizeof(message));
     pthread_mutex_unlock(&inspection->lock);
 }
 
@@ -157,33 +156,22 @@ void rondo_inspection_message(struct rondo_runtime *runtime, int source, uint32_
 
 /* ---- who asks ---- */
 
-static char *formatted(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *formatted(const char *format, ...)
-{
-    va_list arguments;
-    char *text;
-    va_start(arguments, format);
-    const int bytes = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    return bytes >= 0 ? text : NULL;
-}
-
 static char *answer(void *argument, struct rondo_query_caller *caller)
 {
     struct rondo_runtime *runtime = argument;
     if (strcmp(caller->request, "job") == 0)
-        return formatted("{\"job\": \"%s\", \"rank\": %d, \"size\": %d, \"pid\": %ld}\n", runtime->job, runtime->rank,
-                         runtime->size, (long) getpid());
+        return rondo_text_format("{\"job\": \"%s\", \"rank\": %d, \"size\": %d, \"pid\": %ld}\n", runtime->job, runtime->rank,
+                                 runtime->size, (long) getpid());
     if (strcmp(caller->request, "state") == 0) {
         ask(runtime);
         return take_states(runtime);
     }
     if (strcmp(caller->request, "report") == 0) {
         if (caller->ticket == 0 && rondo_hang_demand(runtime, &caller->ticket) != RONDO_SUCCESS)
-            return formatted("no report: %s\n", rondo_last_error());
+            return rondo_text_format("no report: %s\n", rondo_last_error());
         return rondo_hang_answer(runtime, caller->ticket);
     }
-    return formatted("not a request: job, state or report\n");
+    return rondo_text_format("not a request: job, state or report\n");
 }
 
 static char *answer_web(void *argument, struct rondo_query_caller *caller)
@@ -192,14 +180,14 @@ static char *answer_web(void *argument, struct rondo_query_caller *caller)
     for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
         if (strncmp(caller->request, pages[i], strlen(pages[i])) == 0) {
             char *text = rondo_rank_metrics(argument);
-            char *page = text == NULL ? formatted("HTTP/1.0 503 Service Unavailable\r\n\r\n")
-                                      : formatted("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"
-                                                  "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-                                                  strlen(text), text);
+            char *page = text == NULL ? rondo_text_format("HTTP/1.0 503 Service Unavailable\r\n\r\n")
+                                      : rondo_text_format("HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"
+                                                          "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                                                          strlen(text), text);
             free(text);
             return page;
         }
-    return formatted("HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    return rondo_text_format("HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
 /* Root may look into every process as it is. */
