@@ -25,7 +25,7 @@ def look(*arguments):
 
 def inspect_until(condition, *arguments):
     """Looks again until the state is so: a rank that has printed a line is not yet in the next call."""
-    deadline = time.monotonic() + 6
+    deadline = time.monotonic() + 20
     state = look(*arguments)
     while not condition(state) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -103,14 +103,14 @@ def test_a_job_has_to_be_named_where_there_are_several():
 
 @pytest.mark.parametrize("culprit", [0, 2])
 def test_the_rank_that_the_others_wait_for(culprit):
-    with Job(3, program("hang"), "--scenario", "late", "--culprits", 1 << culprit, "--seconds", 3, RONDO_JOB="late", seconds=40) as job:
+    with Job(3, program("hang"), "--scenario", "late", "--culprits", 1 << culprit, "--seconds", 60, RONDO_JOB="late", seconds=90) as job:
         job.wait_for("READY")
         time.sleep(0.3)
         state = look("top", "late", "--rounds", 3, "--interval", 0.3, "--json", "-")
         assert state["latest_rank"] == culprit, state["ranks"]
         late = [rank["late_ms"] for rank in state["ranks"]]
         assert late[culprit] > 10, late
-        all_well(job)
+        goes_on(job)
 
 
 def test_a_frozen_rank_is_silent():
@@ -121,7 +121,7 @@ def test_a_frozen_rank_is_silent():
         began = time.monotonic()
         state = look("top", job.ranks[0].process.pid, "--rounds", 1, "--json", "-")
         assert state["silent"] == [1] and len(state["ranks"]) == 2, state
-        assert time.monotonic() - began < 5 * PATIENCE
+        assert time.monotonic() - began < 10 * PATIENCE
         job.ranks[1].process.send_signal(signal.SIGCONT)
         goes_on(job)
 
@@ -181,8 +181,8 @@ def get(port, path="/metrics"):
 def test_metrics_by_http():
     """Each rank of a host has a port of its own, from that of the variable on."""
     port = free_port()
-    with Job(2, program("hang"), "--scenario", "late", "--culprits", 2, "--seconds", 4, RONDO_METRICS=f"127.0.0.1:{port}",
-             seconds=40) as job:
+    with Job(2, program("hang"), "--scenario", "late", "--culprits", 2, "--seconds", 60, RONDO_METRICS=f"127.0.0.1:{port}",
+             seconds=90) as job:
         job.wait_for("READY")
         first = [get(port + rank) for rank in range(2)]
         for _ in range(3):
@@ -196,7 +196,7 @@ def test_metrics_by_http():
             assert set(before) == set(after) and before["rondo_ranks_gone"] == 0, before
             assert all(after[name] >= before[name] for name in before if name.endswith("_total")), (before, after)
         assert later[0]["rondo_operations_submitted_total"] + later[1]["rondo_operations_submitted_total"] > 0, later
-        all_well(job)
+        goes_on(job)
 
 
 def test_metrics_in_files(tmp_path):
