@@ -2,11 +2,14 @@
  * runs with --ranks ranks as threads; --scenario NAME runs one of them. */
 #include "test/nccl/scenarios.h"
 
+#include <pthread.h>
+
 int ranks = 3;
 
 struct scenario_argument {
     void (*f)(struct me *me);
     ncclUniqueId id;
+    pthread_barrier_t joined;
 };
 
 void put_floats(float *memory, float value, size_t count)
@@ -48,11 +51,13 @@ void close_me(struct me *me)
 
 static void thread_main(int rank, void *argument)
 {
-    const struct scenario_argument *given = argument;
+    struct scenario_argument *given = argument;
     struct me me = {.rank = rank, .size = ranks};
     use_device(rank);
     open_me(&me);
     me.comm = join(&given->id, rank, ranks);
+    /* One that aborts or revokes must not find another that still joins, whose ncclCommInitRank would fail. */
+    pthread_barrier_wait(&given->joined);
     given->f(&me);
     if (me.comm != NULL)
         NCCL(ncclCommDestroy(me.comm));
@@ -63,7 +68,9 @@ static void on_threads(void (*f)(struct me *me))
 {
     struct scenario_argument argument = {.f = f};
     NCCL(ncclGetUniqueId(&argument.id));
+    pthread_barrier_init(&argument.joined, NULL, (unsigned) ranks);
     run_threads(ranks, thread_main, &argument);
+    pthread_barrier_destroy(&argument.joined);
 }
 
 float sum_of(int size)
