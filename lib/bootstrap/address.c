@@ -264,6 +264,12 @@ int rondo_address_same_user(int fd)
     return credentials_of_peer(fd, &peer) && peer.uid == geteuid();
 }
 
+int rondo_address_same_user_or_root(int fd)
+{
+    struct ucred peer;
+    return credentials_of_peer(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0);
+}
+
 int rondo_address_process(int fd)
 {
     struct ucred peer;

@@ -59,6 +59,8 @@ void rondo_address_tune(int fd);
 /* Returns 1 if the process at the other end of a Unix socket had the same effective user when it connected or began to listen.
  */
 int rondo_address_same_user(int fd);
+/* The same, or root, which may look into every process as it is. */
+int rondo_address_same_user_or_root(int fd);
 /* Returns the number of that process; 0: it is not known, as on other sockets. */
 int rondo_address_process(int fd);
 

@@ -190,14 +190,6 @@ static char *answer_web(void *argument, struct rondo_query_caller *caller)
     return rondo_text_format("HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
-/* Root may look into every process as it is. */
-static int is_same_user_or_root(int fd)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-    return rondo_address_same_user(fd) || (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == 0);
-}
-
 /* ---- the sockets ---- */
 
 /* Serves the address. Returns 0 or an errno value. */
@@ -276,7 +268,7 @@ void rondo_inspection_open(struct rondo_runtime *runtime)
     const struct rondo_query_server server = {.listener = -1, .argument = runtime};
     inspection->socket = inspection->web = server;
     inspection->socket.end = "\n";
-    inspection->socket.is_welcome = is_same_user_or_root;
+    inspection->socket.is_welcome = rondo_address_same_user_or_root;
     inspection->socket.answer = answer;
     inspection->web.end = "\r\n\r\n";
     inspection->web.answer = answer_web;

@@ -132,8 +132,11 @@ static size_t search(FILE *sockets, const char *wanted, int process, struct job 
     return count;
 }
 
-int job_find(const char *verb, const char *wanted, struct job *job)
+int job_find(const char *verb, int words, char *const *word, struct job *job)
 {
+    if (words > 1)
+        return options_refuse(verb, "one job, not %d", words);
+    const char *wanted = words == 1 ? word[0] : NULL;
     FILE *sockets = fopen("/proc/net/unix", "re");
     struct job *found = calloc(FOUND_MOST, sizeof(*found));
     int code = 0;

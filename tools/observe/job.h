@@ -16,7 +16,7 @@ struct job {
 
 /* Finds the job: wanted is its name or the number of a process of it; NULL: the only one that this user has on this host.
  * Returns 0, or an exit code after saying why not, with the jobs that there are. */
-int job_find(const char *verb, const char *wanted, struct job *job);
+int job_find(const char *verb, int words, char *const *word, struct job *job);
 /* Sends the request to the job's rank and returns the whole answer, which the caller frees; NULL after saying why, also if it
  * takes more than ten seconds. */
 char *job_ask(const char *verb, const struct job *job, const char *request);

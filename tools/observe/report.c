@@ -22,10 +22,10 @@ static const char help[] = "usage: rondo report [JOB] [OPTIONS]\n"
                            "                    only job of this user here\n"
                            "  --json FILE       also each rank's counts, waits and last operations (- for standard output)\n";
 
-static int report(const char *wanted, const char *path)
+static int report(int words, char *const *word, const char *path)
 {
     struct job job;
-    int code = job_find(VERB, wanted, &job);
+    int code = job_find(VERB, words, word, &job);
     if (code != 0)
         return code;
     char *text = job_ask(VERB, &job, "report");
@@ -56,7 +56,5 @@ int verb_report(int argc, char **argv)
             return options_unknown(VERB, option, argv);
         }
     }
-    if (argc - optind > 1)
-        return options_refuse(VERB, "one job, not %d", argc - optind);
-    return report(optind < argc ? argv[optind] : NULL, json);
+    return report(argc - optind, argv + optind, json);
 }

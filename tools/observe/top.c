@@ -215,9 +215,7 @@ int verb_top(int argc, char **argv)
             return options_unknown(VERB, option, argv);
         }
     }
-    if (argc - optind > 1)
-        return options_refuse(VERB, "one job, not %d", argc - optind);
-    code = job_find(VERB, optind < argc ? argv[optind] : NULL, &top.job);
+    code = job_find(VERB, argc - optind, argv + optind, &top.job);
     if (code != 0)
         return code;
     if (lateness_begin(&top.lateness, top.job.size) != 0)
