@@ -73,8 +73,8 @@ struct rondo_device_kind {
     void (*destroy)(struct rondo_device *device); /* after halt */
 
     /* Allocates zeroed memory of the device: contexts, programs, ends, scratch. The host may touch it by upload and download
-     * alone, which copy and return when the copy is done, whether a daemon runs or not. Page-aligned if large. Returns NULL
-     * if none is left. */
+     * alone, which copy and return when the copy is done, whether a daemon or a kernel on a stream runs or not. What is
+     * downloaded are whole aligned words of 8 bytes. Page-aligned if large. Returns NULL if none is left. */
     void *(*allocate)(struct rondo_device *device, size_t bytes);
     void (*release)(struct rondo_device *device, void *memory, size_t bytes);
     rondo_result_t (*upload)(struct rondo_device *device, void *to, const void *from, size_t bytes);

@@ -125,17 +125,17 @@ static rondo_result_t upload(struct rondo_device *device, void *to, const void *
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "writing the GPU's memory");
 }
 
-/* Fetches a word by a kernel of one thread: in this direction, even the smallest copy waits for other streams. */
-static cudaError_t fetch(struct rondo_cuda *cuda, uint64_t *to, const uint64_t *from)
+/* Fetches words by a kernel of one thread: in this direction, even the smallest copy waits for other streams. */
+static cudaError_t fetch(struct rondo_cuda *cuda, uint64_t *to, const uint64_t *from, uint32_t words)
 {
-    void *arguments[] = {&from, &cuda->fetched};
+    void *arguments[] = {&from, &cuda->fetched, &words};
     pthread_mutex_lock(&cuda->fetch_lock);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_FETCH), (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
-    if (error == cudaSuccess)
-        *to = rondo_load_relaxed(cuda->fetched);
+    for (uint32_t w = 0; w < words && error == cudaSuccess; w++)
+        to[w] = rondo_load_relaxed(&cuda->fetched[w]);
     pthread_mutex_unlock(&cuda->fetch_lock);
     return error;
 }
@@ -143,12 +143,13 @@ static cudaError_t fetch(struct rondo_cuda *cuda, uint64_t *to, const uint64_t *
 static rondo_result_t download(struct rondo_device *device, void *to, const void *from, size_t bytes)
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
-    const int is_word = bytes == sizeof(uint64_t) && ((uintptr_t) from | (uintptr_t) to) % sizeof(uint64_t) == 0;
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
-    cudaError_t error =
-        is_word ? fetch(cuda, to, from) : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda->copies);
-    if (!is_word && error == cudaSuccess)
-        error = cudaStreamSynchronize(cuda->copies);
+    cudaError_t error = cudaSuccess;
+    for (size_t left = bytes / sizeof(uint64_t), words; left > 0 && error == cudaSuccess; left -= words) {
+        const size_t at = bytes / sizeof(uint64_t) - left;
+        words = left < RONDO_CUDA_FETCHED ? left : RONDO_CUDA_FETCHED;
+        error = fetch(cuda, (uint64_t *) to + at, (const uint64_t *) from + at, (uint32_t) words);
+    }
     rondo_cuda_end(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "reading the GPU's memory");
 }
@@ -334,7 +335,8 @@ static rondo_result_t open_pools(struct rondo_cuda *cuda)
     const struct rondo_pool_source host = {obtain_host, give_host_back, clear_host, cuda};
     cuda->device_pool = rondo_pool_create(&device);
     cuda->host_pool = rondo_pool_create(&host);
-    cuda->fetched = cuda->host_pool != NULL ? rondo_pool_take(cuda->host_pool, sizeof(*cuda->fetched)) : NULL;
+    cuda->fetched =
+        cuda->host_pool != NULL ? rondo_pool_take(cuda->host_pool, RONDO_CUDA_FETCHED * sizeof(*cuda->fetched)) : NULL;
     if (cuda->device_pool == NULL || cuda->fetched == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the GPU's pools");
     return RONDO_SUCCESS;

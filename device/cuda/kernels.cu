@@ -495,9 +495,10 @@ RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daem
     rondo_block_main(&daemon, NULL, &group, 0);
 }
 
-static __global__ void __launch_bounds__(1, 1) rondo_fetch_kernel(const uint64_t *from, uint64_t *to)
+static __global__ void __launch_bounds__(1, 1) rondo_fetch_kernel(const uint64_t *from, uint64_t *to, uint32_t words)
 {
-    rondo_store_relaxed(to, rondo_load_relaxed(from));
+    for (uint32_t w = 0; w < words; w++)
+        rondo_store_relaxed(&to[w], rondo_load_relaxed(&from[w]));
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)

@@ -35,7 +35,7 @@ enum rondo_cuda_kernel {
     RONDO_CUDA_ALL_LINES,  /* the same, of operations that all have LL128 connectors */
     RONDO_CUDA_TMA,        /* the same, of operations that move_tma executes, with RONDO_TMA_SHARED bytes of shared memory */
     RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as the block budget grants */
-    RONDO_CUDA_FETCH,      /* (const uint64_t *from, uint64_t *to), one thread: copies a word to where the host reads it */
+    RONDO_CUDA_FETCH, /* (const uint64_t *from, uint64_t *to, uint32_t words), one thread: copies to where the host reads */
     RONDO_CUDA_KERNELS
 };
 

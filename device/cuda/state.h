@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 
+#define RONDO_CUDA_FETCHED 16
+
 struct rondo_cuda {
     struct rondo_device base;
     struct rondo_block_budget *block_budget;    /* of the GPU */
@@ -21,7 +23,7 @@ struct rondo_cuda {
     int overlaps;           /* a kernel may be launched before the previous one in its stream has ended */
     cudaStream_t launches, copies;
     pthread_mutex_t fetch_lock;
-    uint64_t *fetched; /* host memory for a word of the GPU's; under the lock */
+    uint64_t *fetched; /* host memory for RONDO_CUDA_FETCHED words of the GPU's; under the lock */
     struct rondo_pool *device_pool, *host_pool;
     uint32_t failing, failed; /* the device cannot be used any more; failed is released after failure */
     char failure[256];

@@ -2,11 +2,13 @@
  * Operations in stream order, on all GPUs, with one rank each. (A single GPU is shared by three ranks;
  * CUDA_DEVICE_MAX_CONNECTIONS must be 32 then, because CUDA itself would let streams wait for each other.) CUDA graphs that are
  * captured once and launched many times, groups larger than one launch holds, more waiting kernels than fit on a GPU, large
- * messages into memory of every kind, buffers that may not be used, and operations that a rank never enqueues.
+ * messages into memory of every kind, buffers that may not be used, counts that are read beside kernels that wait, and
+ * operations that a rank never enqueues.
  */
 #include "test/multirank/ranks.h"
 
 #include <cuda_runtime_api.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +412,37 @@ static void pending_error(struct rank *me)
     (void) cudaGetLastError();
 }
 
+/* ---- statistics ---- */
+
+/* The counts are read while kernels on streams wait: rank 0 enters the operation when the others have read them. */
+static void statistics(struct rank *me)
+{
+    static int readers;
+    unsigned char *memory = ranks_allocate(2 * COUNT);
+    cudaStream_t stream = make_stream(me);
+    double begun = ranks_seconds();
+    rondo_stats_t stats;
+    int64_t sum = 0;
+    MUST(ranks_sum(me->world, 1, &sum)); /* by the daemon, whose blocks count */
+    while (me->rank == 0 && __atomic_load_n(&readers, __ATOMIC_RELAXED) < me->size - 1 && ranks_seconds() - begun < 20)
+        ranks_sleep(0.01);
+    CHECK(ranks_seconds() - begun < 20, "%d of %d ranks have read their counts", readers, me->size - 1);
+    MUST(rondo_allreduce_on_stream(memory, memory + COUNT, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
+    if (me->rank > 0) {
+        ranks_sleep(0.2); /* so that the kernel waits */
+        STEP("reading the counts beside a kernel that waits");
+        MUST(rondo_get_stats(me->runtime, &stats));
+        CHECK(cudaStreamQuery(stream) == cudaErrorNotReady, "the operation has ended without rank 0");
+        (void) __atomic_fetch_add(&readers, 1, __ATOMIC_RELAXED);
+    }
+    CUDA(cudaStreamSynchronize(stream));
+    MUST(rondo_get_stats(me->runtime, &stats));
+    CHECK(stats.primitives > 0 && stats.bytes_sent > 0, "%" PRIu64 " primitives, %" PRIu64 " bytes", stats.primitives,
+          stats.bytes_sent);
+    CUDA(cudaStreamDestroy(stream));
+    ranks_release(memory);
+}
+
 /* ---- timeouts ---- */
 
 /* One rank stays away: the others' kernels end, and the next call gives the reason. */
@@ -466,8 +499,9 @@ static void abandoned(struct rank *me)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"graphs", graphs},     {"groups", groups},   {"oversubscription", oversubscription},
-                 {"messages", messages}, {"buffers", buffers}, {"pending_error", pending_error}};
+} scenarios[] = {{"graphs", graphs},        {"groups", groups},   {"oversubscription", oversubscription},
+                 {"messages", messages},    {"buffers", buffers}, {"pending_error", pending_error},
+                 {"statistics", statistics}};
 
 static void run(struct rank *me)
 {
@@ -487,7 +521,7 @@ int main(int argc, char **argv)
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
         {"--scenario", NULL, &scenario,
-         "graphs, groups, oversubscription, messages, buffers, pending_error, timeouts, abandoned or all"},
+         "graphs, groups, oversubscription, messages, buffers, pending_error, statistics, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
