@@ -23,8 +23,8 @@ template <class O> bool is_async(const O &, long)
 
 template <class B, class I, class... A> auto either(B blocking, I nonblocking, A... arguments)
 {
-    return [=](rondo_request_t *request) {
-        return request != nullptr ? nonblocking(arguments..., request) : blocking(arguments...);
+    return [=](rondo_comm_t comm, rondo_request_t *request) {
+        return request != nullptr ? nonblocking(arguments..., comm, request) : blocking(arguments..., comm);
     };
 }
 
@@ -60,7 +60,8 @@ void Backend::check(Plan &plan, const at::Tensor &tensor)
     if (!plan.placed) {
         plan.placed = true;
         operation.device = tensor.device();
-        operation.comm = group_->collectives(current_key, operation.device);
+        if (operation.on_gpu())
+            group_->ask_for_gpu(operation.device);
     }
     TORCH_CHECK(tensor.device() == operation.device, "rondo: ", operation.name, ": tensors on ", operation.device, " and ",
                 tensor.device(), " in one call");
@@ -78,7 +79,8 @@ template <class O> Backend::Plan Backend::plan(c10d::OpType type, const char *ti
     Plan plan{
         std::make_shared<Operation>(group_, title + sizeof "rondo:" - 1, timeout), {}, {}, is_async(opts, 0), type, title, {}};
     group_->check_open(plan.operation->name.c_str());
-    plan.operation->comm = group_->collectives(current_key, c10::kCPU); // until a tensor tells otherwise
+    plan.operation->match = current_key;
+    plan.operation->comm = group_->collectives(current_key, false); // on a GPU: until it begins
     return plan;
 }
 
@@ -96,10 +98,11 @@ Backend::Result Backend::start(Plan &plan)
     if (operation->on_gpu()) {
         operation->mark_stream();
         group_->watch(operation);
-        operation->begin_after_stream(operation->comm, [operation, calls = std::move(plan.calls)] {
+        operation->begin_after_stream(operation->comm, true, [operation, calls = std::move(plan.calls)] {
+            operation->comm = operation->group->collectives(operation->match, true);
             for (auto &call : calls) {
                 rondo_request_t request = nullptr;
-                const rondo_result_t code = call(&request);
+                const rondo_result_t code = call(operation->comm, &request);
                 if (code != RONDO_SUCCESS)
                     std::rethrow_exception(operation->failure_of(code));
                 operation->requests.push_back(request);
@@ -111,7 +114,7 @@ Backend::Result Backend::start(Plan &plan)
     }
     if (!plan.async && plan.calls.size() == 1) {
         group_->watch(operation);
-        operation->block(plan.calls[0]);
+        operation->block([&](rondo_request_t *request) { return plan.calls[0](operation->comm, request); });
         if (operation->error)
             std::rethrow_exception(operation->error);
         return work;
@@ -120,7 +123,7 @@ Backend::Result Backend::start(Plan &plan)
         std::lock_guard<std::mutex> lock(operation->settling);
         for (auto &call : plan.calls) {
             rondo_request_t request = nullptr;
-            code = call(&request);
+            code = call(operation->comm, &request);
             if (code != RONDO_SUCCESS)
                 break;
             operation->requests.push_back(request);
@@ -203,8 +206,8 @@ Backend::Result Backend::broadcast(Tensors &tensors, const c10d::BroadcastOption
     const auto buffer = output_of(plan, tensors[0]);
     plan.inputs = tensors;
     const auto e = moved(buffer);
-    plan.calls.push_back(either(rondo_bcast, rondo_ibcast, buffer.data_ptr(), e.count, e.type, static_cast<int>(opts.rootRank),
-                                plan.operation->comm));
+    plan.calls.push_back(
+        either(rondo_bcast, rondo_ibcast, buffer.data_ptr(), e.count, e.type, static_cast<int>(opts.rootRank)));
     return start(plan);
 }
 
@@ -217,8 +220,8 @@ void Backend::add_allreduce(Plan &plan, at::Tensor &tensor, const c10d::ReduceOp
     plan.inputs.push_back(tensor);
     if (static_cast<c10d::ReduceOp::RedOpType>(op) == c10d::ReduceOp::PREMUL_SUM)
         buffer.copy_(scaled(buffer, op));
-    plan.calls.push_back(either(rondo_allreduce, rondo_iallreduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op,
-                                plan.operation->comm));
+    plan.calls.push_back(
+        either(rondo_allreduce, rondo_iallreduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op));
 }
 
 Backend::Result Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
@@ -253,15 +256,15 @@ Backend::Result Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opt
         const auto e = combined(buffer, opts.reduceOp, "reduce");
         if (static_cast<c10d::ReduceOp::RedOpType>(opts.reduceOp) == c10d::ReduceOp::PREMUL_SUM)
             buffer.copy_(scaled(buffer, opts.reduceOp));
-        plan.calls.push_back(either(rondo_reduce, rondo_ireduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op,
-                                    root, plan.operation->comm));
+        plan.calls.push_back(
+            either(rondo_reduce, rondo_ireduce, RONDO_IN_PLACE, buffer.data_ptr(), e.count, e.type, rondo_op, root));
     } else {
         const auto buffer = scaled(tensors[0], opts.reduceOp).contiguous();
         const auto e = combined(buffer, opts.reduceOp, "reduce");
         plan.operation->buffers.push_back(buffer);
         plan.operation->outputs.push_back(tensors[0]);
         plan.calls.push_back(either(rondo_reduce, rondo_ireduce, buffer.const_data_ptr(), static_cast<void *>(nullptr), e.count,
-                                    e.type, rondo_op, root, plan.operation->comm));
+                                    e.type, rondo_op, root));
     }
     return start(plan);
 }
@@ -283,8 +286,7 @@ void Backend::add_allgather(Plan &plan, at::Tensor &output, const at::Tensor &in
         plan.operation->buffers.push_back(send);
         from = send.const_data_ptr();
     }
-    plan.calls.push_back(
-        either(rondo_allgather, rondo_iallgather, from, recv.data_ptr(), e.count, e.type, plan.operation->comm));
+    plan.calls.push_back(either(rondo_allgather, rondo_iallgather, from, recv.data_ptr(), e.count, e.type));
 }
 
 void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &input)
@@ -302,8 +304,8 @@ void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &inpu
     for (auto &output : outputs)
         equal = equal && output.numel() == input.numel();
     if (equal) {
-        plan.calls.push_back(either(rondo_allgather, rondo_iallgather, send.const_data_ptr(), recv.data_ptr(), e.count, e.type,
-                                    plan.operation->comm));
+        plan.calls.push_back(
+            either(rondo_allgather, rondo_iallgather, send.const_data_ptr(), recv.data_ptr(), e.count, e.type));
         return;
     }
     std::vector<size_t> counts, displacements;
@@ -313,9 +315,9 @@ void Backend::add_allgather(Plan &plan, Tensors &outputs, const at::Tensor &inpu
         displacements.push_back(offset);
         offset += counts.back();
     }
-    plan.calls.push_back([=, comm = plan.operation->comm](rondo_request_t *request) {
+    plan.calls.push_back([=](rondo_comm_t comm, rondo_request_t *request) {
         return either(rondo_allgatherv, rondo_iallgatherv, send.const_data_ptr(), e.count, recv.data_ptr(), counts.data(),
-                      displacements.data(), e.type, comm)(request);
+                      displacements.data(), e.type)(comm, request);
     });
 }
 
@@ -381,8 +383,7 @@ Backend::Result Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs, 
                         " for inputs of ", inputs[0].numel(), " of type ", inputs[0].scalar_type());
         to = flat_output_of(plan, outputs[0]).data_ptr();
     }
-    plan.calls.push_back(
-        either(rondo_gather, rondo_igather, send.const_data_ptr(), to, e.count, e.type, root, plan.operation->comm));
+    plan.calls.push_back(either(rondo_gather, rondo_igather, send.const_data_ptr(), to, e.count, e.type, root));
     return start(plan);
 }
 
@@ -404,8 +405,7 @@ Backend::Result Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                         " for outputs of ", outputs[0].numel(), " of type ", outputs[0].scalar_type());
         from = flat_input_of(plan, inputs[0], "scatter").const_data_ptr();
     }
-    plan.calls.push_back(
-        either(rondo_scatter, rondo_iscatter, from, recv.data_ptr(), e.count, e.type, root, plan.operation->comm));
+    plan.calls.push_back(either(rondo_scatter, rondo_iscatter, from, recv.data_ptr(), e.count, e.type, root));
     return start(plan);
 }
 
@@ -426,9 +426,9 @@ Backend::Result Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &
     std::vector<size_t> counts;
     for (auto &input : inputs[0])
         counts.push_back(static_cast<size_t>(input.numel()) * e.for_each);
-    plan.calls.push_back([=, comm = plan.operation->comm](rondo_request_t *request) {
+    plan.calls.push_back([=](rondo_comm_t comm, rondo_request_t *request) {
         return either(rondo_reduce_scatter, rondo_ireduce_scatter, send.const_data_ptr(), recv.data_ptr(), counts.data(),
-                      e.type, op, comm)(request);
+                      e.type, op)(comm, request);
     });
     return start(plan);
 }
@@ -451,7 +451,7 @@ void Backend::add_reduce_scatter(Plan &plan, at::Tensor &output, const at::Tenso
         send = send.clone();
     plan.operation->buffers.push_back(send);
     plan.calls.push_back(either(rondo_reduce_scatter_block, rondo_ireduce_scatter_block, send.const_data_ptr(), recv.data_ptr(),
-                                e.count, e.type, rondo_op, plan.operation->comm));
+                                e.count, e.type, rondo_op));
 }
 
 Backend::Result Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input, const c10d::ReduceScatterOptions &opts)
@@ -487,10 +487,10 @@ void Backend::add_alltoall(Plan &plan, const at::Tensor &output, const at::Tenso
             offset += count;
         }
     }
-    plan.calls.push_back([=, scounts = counts[0], rcounts = counts[1], sdispls = displacements[0], rdispls = displacements[1],
-                          comm = plan.operation->comm](rondo_request_t *request) {
+    plan.calls.push_back([=, scounts = counts[0], rcounts = counts[1], sdispls = displacements[0],
+                          rdispls = displacements[1]](rondo_comm_t comm, rondo_request_t *request) {
         return either(rondo_alltoallv, rondo_ialltoallv, input.const_data_ptr(), scounts.data(), sdispls.data(),
-                      output.data_ptr(), rcounts.data(), rdispls.data(), e.type, comm)(request);
+                      output.data_ptr(), rcounts.data(), rdispls.data(), e.type)(comm, request);
     });
 }
 
@@ -512,7 +512,7 @@ Backend::Result Backend::alltoall_base(at::Tensor &output, at::Tensor &input, st
                     "rondo: all_to_all_single: the first dimension does not divide by the group's size ", size_);
         const auto e = moved(send);
         plan.calls.push_back(either(rondo_alltoall, rondo_ialltoall, send.const_data_ptr(), recv.data_ptr(),
-                                    e.count / static_cast<size_t>(size_), e.type, plan.operation->comm));
+                                    e.count / static_cast<size_t>(size_), e.type));
         return start(plan);
     }
     auto counts = [this](const at::Tensor &tensor, const std::vector<int64_t> &splits, const char *which) {
@@ -557,7 +557,7 @@ Backend::Result Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d:
 Backend::Result Backend::barrier(const c10d::BarrierOptions &opts)
 {
     auto plan = this->plan(c10d::OpType::BARRIER, "rondo:barrier", opts);
-    plan.calls.push_back(either(rondo_barrier, rondo_ibarrier, plan.operation->comm));
+    plan.calls.push_back(either(rondo_barrier, rondo_ibarrier));
     return start(plan);
 }
 

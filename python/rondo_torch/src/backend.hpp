@@ -87,8 +87,8 @@ class Backend : public c10d::Backend
     static std::string set_key(std::string key);
 
   private:
-    // A call that is made with a request if it may go on after it, and with NULL if it is to block.
-    using Call = std::function<rondo_result_t(rondo_request_t *)>;
+    // A call on a communicator, made with a request if it may go on after it, and with NULL if it is to block.
+    using Call = std::function<rondo_result_t(rondo_comm_t, rondo_request_t *)>;
     // What a c10d call becomes.
     struct Plan {
         std::shared_ptr<Operation> operation;

@@ -102,7 +102,7 @@ std::shared_ptr<Operation> Backend::message(const char *call, int peer, int tag,
         staged.copy_(tensor, true);
         operation->mark_stream();
         group_->watch(operation);
-        operation->begin_after_stream(&group_->messages, [operation, staged, peer, tag] {
+        operation->begin_after_stream(&group_->messages, false, [operation, staged, peer, tag] {
             operation->group->messages.send(operation, staged, peer, tag);
         });
         return operation;

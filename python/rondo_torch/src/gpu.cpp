@@ -21,7 +21,9 @@ namespace
 struct Driver {
     int (*wait_value)(void *stream, unsigned long long address, uint32_t value, unsigned flags) = nullptr;
     int (*create_stream)(void **stream, unsigned flags) = nullptr;
+    int (*loading_mode)(int *mode) = nullptr;
     static constexpr unsigned GREATER_OR_EQUAL = 0, NON_BLOCKING = 1;
+    static constexpr int EAGER = 1;
 
     Driver()
     {
@@ -33,6 +35,15 @@ struct Driver {
             wait = dlsym(library, "cuStreamWaitValue32");
         wait_value = reinterpret_cast<decltype(wait_value)>(wait);
         create_stream = reinterpret_cast<decltype(create_stream)>(dlsym(library, "cuStreamCreate"));
+        loading_mode = reinterpret_cast<decltype(loading_mode)>(dlsym(library, "cuModuleGetLoadingMode"));
+    }
+
+    // Whether streams may wait for what other threads of the process bring about by calls of CUDA. Where kernels are loaded at
+    // their first launch, that launch waits for all streams, and meanwhile no other thread's launch returns.
+    bool streams_may_wait() const
+    {
+        int mode = 0;
+        return wait_value != nullptr && loading_mode != nullptr && loading_mode(&mode) == 0 && mode == EAGER;
     }
 };
 
@@ -105,6 +116,9 @@ Pool &pool()
 
 Signal Signal::create()
 {
+    static const bool useful = driver().streams_may_wait();
+    if (!useful)
+        return {};
     const auto word = pool().take();
     Signal signal;
     signal.word_ = std::shared_ptr<Word>(new Word{word.first, word.second + 1}, [](Word *old) {
@@ -125,7 +139,7 @@ void Signal::set() const
 
 bool Signal::hold(const c10::Stream &stream) const
 {
-    if (driver().wait_value == nullptr)
+    if (!word_)
         return false;
     return driver().wait_value(handle_of(stream), reinterpret_cast<uintptr_t>(word_->address), word_->target,
                                Driver::GREATER_OR_EQUAL) == 0;
@@ -182,11 +196,11 @@ void StreamWatch::stop()
     thread_.join();
 }
 
-void StreamWatch::post(const void *order, std::shared_ptr<c10::Event> event, Task task)
+void StreamWatch::post(const void *order, Ready ready, Task task)
 {
     {
         std::lock_guard<std::mutex> lock(mutex_);
-        entries_.push_back({order, std::move(event), std::move(task)});
+        entries_.push_back({order, std::move(ready), std::move(task)});
     }
     changed_.notify_all();
 }
@@ -205,7 +219,7 @@ std::list<StreamWatch::Entry>::iterator StreamWatch::first_ready(std::exception_
         if (entry->order != nullptr && std::find(blocked.begin(), blocked.end(), entry->order) != blocked.end())
             continue;
         try {
-            if (!entry->event || entry->event->query())
+            if (entry->ready())
                 return entry;
         } catch (...) {
             *failure = std::current_exception();

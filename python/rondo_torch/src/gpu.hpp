@@ -1,5 +1,6 @@
-// What operations on GPU tensors need beside rondo.h. They begin when the stream of their call has come so far; a stream whose
-// user calls wait() waits on the GPU, for a word of pinned memory that the host writes at the end. No other stream waits, so a
+// What operations on GPU tensors need beside rondo.h. They begin when the stream of their call has come so far. Where CUDA
+// loads all kernels at the program's start (CUDA_MODULE_LOADING=EAGER), a stream whose user calls wait() waits on the GPU, for
+// a word of pinned memory that the host writes at the end; elsewhere wait() waits on the host. No other stream waits, so a
 // device synchronization between calls waits for no other rank.
 //
 // Events and streams are those of PyTorch's interface for any accelerator. What it lacks is looked up in CUDA's driver at run
@@ -21,14 +22,15 @@
 namespace rondo_torch
 {
 
-// What streams wait for. An empty one is waited for by none.
+// What streams wait for. No stream waits for an empty one.
 class Signal
 {
   public:
+    // Empty where streams must not wait.
     static Signal create();
     // Lets the streams go on. From any thread, any number of times.
     void set() const;
-    // Has the stream's later work wait for it. False where the driver has no such waits.
+    // Has the stream's later work wait for it. False if it does not, as for an empty one.
     bool hold(const c10::Stream &stream) const;
 
   private:
@@ -44,31 +46,31 @@ c10::Stream current_stream(c10::Device device);
 // for a device takes Python's lock.
 c10::Stream own_stream(c10::Device device);
 
-// A thread that runs functions when events have come.
+// A thread that runs functions when what they need is there.
 class StreamWatch
 {
   public:
-    using Task = std::function<void(std::exception_ptr)>; // with the error of the event, or NULL
+    using Ready = std::function<bool()>;                  // asked again and again; must not wait
+    using Task = std::function<void(std::exception_ptr)>; // with what Ready has thrown, or NULL
 
     StreamWatch();
     ~StreamWatch();
     // Ends the thread, which runs what is left: after DRAIN with an error, whether it is ready or not.
     void stop();
-    // Runs the task once the event, if there is one, has come. Tasks of one order, if that is not NULL, run in the order of the
-    // calls.
-    void post(const void *order, std::shared_ptr<c10::Event> event, Task task);
+    // Runs the task once it is ready. Tasks of one order, if that is not NULL, run in the order of the calls.
+    void post(const void *order, Ready ready, Task task);
     // Whether a task of the order has not ended.
     bool pending(const void *order);
 
   private:
     struct Entry {
         const void *order;
-        std::shared_ptr<c10::Event> event;
+        Ready ready;
         Task task;
     };
     static constexpr auto DRAIN = std::chrono::seconds(10);
     void run();
-    // The first entry whose task can run, or the end. *failure: of its event.
+    // The first entry whose task can run, or the end. *failure: what its Ready has thrown.
     std::list<Entry>::iterator first_ready(std::exception_ptr *failure);
 
     std::mutex mutex_;

@@ -79,32 +79,63 @@ void Group::make(Side &side, const rondo_unique_id_t &id, c10::Device device)
     check("init", rondo_comm_world(side.runtime, &side.world));
 }
 
+void Group::ask_for_gpu(c10::Device device)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    TORCH_CHECK(device_.is_cpu() || device_ == device, "rondo: a tensor on ", device, " in group ", name, ", which is on ",
+                device_);
+    if (device_.is_cuda())
+        return;
+    device_ = device;
+    opener_ = std::make_unique<Worker>();
+    opener_->post([this] {
+        try {
+            open_gpu();
+        } catch (...) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            gpu_failure_ = std::current_exception();
+        }
+    });
+}
+
+bool Group::gpu_is_open() const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (gpu_failure_)
+        std::rethrow_exception(gpu_failure_);
+    return gpu_.runtime != nullptr;
+}
+
 // The ranks meet on the copy, on which no collective of the user is.
-void Group::open_gpu(c10::Device device)
+void Group::open_gpu()
 {
     std::lock_guard<std::mutex> opening(opening_);
-    TORCH_CHECK(gpu_.runtime == nullptr || device_ == device, "rondo: a tensor on ", device, " in group ", name,
-                ", which is on ", device_);
-    if (gpu_.runtime != nullptr)
-        return;
     rondo_unique_id_t id;
     memset(&id, 0, sizeof id);
     rondo_result_t got = rank == 0 ? rondo_get_unique_id(&id) : RONDO_SUCCESS;
     blocking("init on a GPU", copy,
              [&](rondo_request_t *) { return rondo_bcast(id.bytes, sizeof id.bytes, RONDO_UINT8, 0, copy); });
     check("init on a GPU", got);
-    streams(device);
     Side side;
-    make(side, id, device);
-    for (auto &key : host_.keys)
-        add_key(side, key.first);
+    make(side, id, device_);
+    std::vector<std::string> keys;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        keys = keys_;
+    }
+    for (auto &key : keys)
+        add_key(side, key);
     std::lock_guard<std::mutex> lock(mutex_);
     gpu_ = side;
-    device_ = device;
 }
 
 void Group::add_key(Side &side, const std::string &key)
 {
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (side.keys.count(key) != 0)
+            return;
+    }
     rondo_comm_t comm = nullptr;
     check("register_keys", rondo_comm_dup(side.world, &comm));
     std::lock_guard<std::mutex> lock(mutex_);
@@ -195,20 +226,21 @@ void Group::register_keys(const std::vector<std::string> &keys)
         {
             std::lock_guard<std::mutex> lock(mutex_);
             host_.keys[key] = comm;
+            keys_.push_back(key);
         }
+        // A rank that is making its runtime on the GPU adds the keys that it finds here then.
+        std::lock_guard<std::mutex> opening(opening_);
         if (gpu_.runtime != nullptr)
             add_key(gpu_, key);
     }
 }
 
-rondo_comm_t Group::collectives(const std::string &key, c10::Device device)
+rondo_comm_t Group::collectives(const std::string &key, bool on_gpu)
 {
-    if (device.is_cuda())
-        open_gpu(device);
-    const Side &side = device.is_cuda() ? gpu_ : host_;
+    std::lock_guard<std::mutex> lock(mutex_);
+    const Side &side = on_gpu ? gpu_ : host_;
     if (key.empty())
         return side.world;
-    std::lock_guard<std::mutex> lock(mutex_);
     auto known = side.keys.find(key);
     TORCH_CHECK(known != side.keys.end(), "rondo: group ", name, " has no key \"", key,
                 "\": rondo_torch.register_keys() makes one");
@@ -232,24 +264,28 @@ std::map<std::string, std::map<std::string, uint64_t>> Group::statistics()
 {
     check_open("statistics");
     std::map<std::string, std::map<std::string, uint64_t>> all;
-    for (const Side *side : {&host_, &gpu_}) {
+    std::map<std::string, rondo_t> runtimes{{"cpu", host_.runtime}};
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (gpu_.runtime != nullptr)
+            runtimes["cuda"] = gpu_.runtime;
+    }
+    for (auto &entry : runtimes) {
         rondo_stats_t of;
-        if (side->runtime == nullptr)
-            continue;
-        check("statistics", rondo_get_stats(side->runtime, &of));
-        all[side == &host_ ? "cpu" : "cuda"] = {{"submitted", of.submitted},
-                                                {"completed", of.completed},
-                                                {"preemptions", of.preemptions},
-                                                {"context_loads", of.context_loads},
-                                                {"context_saves", of.context_saves},
-                                                {"daemon_starts", of.daemon_starts},
-                                                {"daemon_quits", of.daemon_quits},
-                                                {"primitives", of.primitives},
-                                                {"bytes_sent", of.bytes_sent},
-                                                {"bytes_saved", of.bytes_saved},
-                                                {"memory_reserved", of.memory_reserved},
-                                                {"memory_allocated", of.memory_allocated},
-                                                {"memory_budget", of.memory_budget}};
+        check("statistics", rondo_get_stats(entry.second, &of));
+        all[entry.first] = {{"submitted", of.submitted},
+                            {"completed", of.completed},
+                            {"preemptions", of.preemptions},
+                            {"context_loads", of.context_loads},
+                            {"context_saves", of.context_saves},
+                            {"daemon_starts", of.daemon_starts},
+                            {"daemon_quits", of.daemon_quits},
+                            {"primitives", of.primitives},
+                            {"bytes_sent", of.bytes_sent},
+                            {"bytes_saved", of.bytes_saved},
+                            {"memory_reserved", of.memory_reserved},
+                            {"memory_allocated", of.memory_allocated},
+                            {"memory_budget", of.memory_budget}};
     }
     return all;
 }
@@ -340,6 +376,8 @@ void Group::expire(const std::shared_ptr<Operation> &operation)
     text = describe(operation->name, RONDO_ERR_TIMEOUT, text + "; " + report());
     run_abort_hooks();
     if (operation->received_by_messages && messages.cancel(operation, backend_error(text)))
+        return;
+    if (operation->give_up(backend_error(text)))
         return;
     operation->expire(text);
     expired_.insert({operation->comm, {Clock::now() + GRACE, operation}});
@@ -489,7 +527,7 @@ void Group::end()
             if (done || !agreed)
                 barrier = nullptr;
         }
-        for (auto comm : {host_.world, gpu_.world})
+        for (auto comm : {collectives("", false), collectives("", true)})
             if (comm != nullptr && (rondo_comm_status(comm, &failure, nullptr) != RONDO_SUCCESS || failure != RONDO_SUCCESS))
                 agreed = false;
         if (abandoned_ || Clock::now() > until)
@@ -508,6 +546,7 @@ void Group::end()
         while (!sweep())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
+    opener_.reset();   // what it waits for has a bound, and its communicator has been ended if the ranks do not agree
     if (!finalize()) { // an operation whose Work is still held, and which is not complete
         for (auto comm : communicators())
             rondo_comm_abort(comm, 3);

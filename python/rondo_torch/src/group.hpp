@@ -1,7 +1,7 @@
 // One c10d process group: a runtime of its own, whose ranks are the group's. Its world communicator carries the collectives,
 // a copy of it the messages, and one for each registered key the collectives of that key. The first collective of GPU tensors
-// makes a second runtime, on that GPU, with the same communicators but for the copy. The watchdog's thread ends what is beyond
-// its timeout.
+// has a second runtime made, on that GPU, with the same communicators but for the copy; the call does not wait for it, as other
+// ranks may first start something else. The watchdog's thread ends what is beyond its timeout.
 #pragma once
 
 #include "messages.hpp"
@@ -24,9 +24,13 @@ class Group : public std::enable_shared_from_this<Group>
     void open(const c10::intrusive_ptr<c10d::Store> &store);
     // Makes communicators for keys, which must be new. Collective over the group.
     void register_keys(const std::vector<std::string> &keys);
-    // The communicator of a key's collectives of tensors on the device; an empty key: of those without one. The first call for
-    // a GPU is collective over the group.
-    rondo_comm_t collectives(const std::string &key, c10::Device device);
+    // The communicator of a key's collectives on the processor, or on the GPU once it is open; an empty key: of those without.
+    rondo_comm_t collectives(const std::string &key, bool on_gpu);
+    // Has the runtime on a GPU made, if this is the first call; all ranks of the group make it, sooner or later. Throws if the
+    // group is on another GPU.
+    void ask_for_gpu(c10::Device device);
+    // Whether it has been made. Throws the error if it could not be made.
+    bool gpu_is_open() const;
     // What starts and ends operations when a GPU's streams have come so far.
     StreamWatch &streams(c10::Device device);
     // Of an operation on a GPU, whose user may not wait on the host. check_open() throws the first from now on.
@@ -82,7 +86,8 @@ class Group : public std::enable_shared_from_this<Group>
     };
     // Makes a runtime on a GPU, or on the processor.
     void make(Side &side, const rondo_unique_id_t &id, c10::Device device);
-    void open_gpu(c10::Device device);
+    void open_gpu(); // on opener_
+    // Unless the side has it. Collective over the group.
     void add_key(Side &side, const std::string &key);
     bool finalize();          // all runtimes; false if an operation is not complete
     void end();               // close()'s thread
@@ -99,9 +104,11 @@ class Group : public std::enable_shared_from_this<Group>
     bool sweep(); // polls what was adopted: whether nothing is left
 
     Side host_, gpu_;
-    c10::Device device_{c10::kCPU}; // of gpu_
-    std::mutex opening_;            // gpu_ is being made
-    mutable std::mutex mutex_;      // of what follows, and of the keys of both sides
+    std::mutex opening_;            // gpu_ is being made, or gets a key
+    mutable std::mutex mutex_;      // of what follows, of gpu_, and of the keys of both sides
+    c10::Device device_{c10::kCPU}; // of gpu_, once it is asked for
+    std::exception_ptr gpu_failure_;
+    std::vector<std::string> keys_; // in the order of their registration, which is that of all ranks
     std::exception_ptr failure_;
     std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
     std::list<std::shared_ptr<Operation>> adopted_;
@@ -117,7 +124,7 @@ class Group : public std::enable_shared_from_this<Group>
     std::mutex hooks_mutex_;
     std::map<int64_t, CompletionHook> completion_hooks_;
     std::map<int64_t, std::function<void()>> abort_hooks_;
-    std::unique_ptr<Worker> events_, futures_;
+    std::unique_ptr<Worker> events_, futures_, opener_;
     std::unique_ptr<StreamWatch> streams_;
     std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
 };

@@ -167,9 +167,14 @@ void Operation::conclude(std::exception_ptr failure)
     settle(failure);
 }
 
+static StreamWatch::Ready came_to(std::shared_ptr<c10::Event> event)
+{
+    return [event = std::move(event)] { return !event || event->query(); };
+}
+
 void Operation::finish_on_gpu()
 {
-    group->streams(device).post(nullptr, ready, [self = shared_from_this()](std::exception_ptr failure) {
+    group->streams(device).post(nullptr, came_to(ready), [self = shared_from_this()](std::exception_ptr failure) {
         std::shared_ptr<c10::Event> finished;
         try {
             if (failure)
@@ -183,7 +188,7 @@ void Operation::finish_on_gpu()
             self->settle(std::current_exception());
             return;
         }
-        self->group->streams(self->device).post(nullptr, finished, [self](std::exception_ptr failure) {
+        self->group->streams(self->device).post(nullptr, came_to(finished), [self](std::exception_ptr failure) {
             self->settle(failure);
         });
     });
@@ -259,16 +264,26 @@ void Operation::mark_stream()
     signal = Signal::create();
 }
 
-void Operation::begin_after_stream(const void *order, std::function<void()> begin)
+void Operation::begin_after_stream(const void *order, bool needs_gpu, std::function<void()> begin)
 {
     auto &streams = group->streams(device);
-    if (!streams.pending(order) && (!ready || ready->query())) {
-        begin_requests(begin, nullptr);
+    const auto may_begin = [needs_gpu, group = group, came = came_to(ready)] {
+        return (!needs_gpu || group->gpu_is_open()) && came();
+    };
+    bool now = false;
+    std::exception_ptr failure;
+    try {
+        now = !streams.pending(order) && may_begin();
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (now || failure) {
+        begin_requests(begin, failure);
         if (done && error)
             std::rethrow_exception(error);
         return;
     }
-    streams.post(order, ready, [self = shared_from_this(), begin = std::move(begin)](std::exception_ptr failure) {
+    streams.post(order, may_begin, [self = shared_from_this(), begin = std::move(begin)](std::exception_ptr failure) {
         self->begin_requests(begin, failure);
     });
 }
@@ -277,6 +292,9 @@ void Operation::begin_requests(const std::function<void()> &begin, std::exceptio
 {
     {
         std::lock_guard<std::mutex> lock(settling);
+        if (begun_)
+            return;
+        begun_ = true;
         try {
             if (failure)
                 std::rethrow_exception(failure);
@@ -290,6 +308,20 @@ void Operation::begin_requests(const std::function<void()> &begin, std::exceptio
         }
     }
     conclude(begin_failure_);
+}
+
+bool Operation::give_up(std::exception_ptr failure)
+{
+    if (!on_gpu() || received_by_messages)
+        return false;
+    {
+        std::lock_guard<std::mutex> lock(settling);
+        if (begun_)
+            return false;
+        begun_ = true;
+    }
+    conclude(failure);
+    return true;
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Operation::future()

@@ -1,7 +1,7 @@
 // One c10d call on its way: the requests of rondo.h that carry it, the tensors that they use, and what is left to do once they
 // are complete. An Operation outlives the Work that PyTorch holds: who drops a Work does not stop the transfer.
 //
-// On the processor the thread that waits completes the requests. On a GPU a callback does, and who waits lets a stream wait.
+// On the processor the thread that waits completes the requests. On a GPU a callback does, and a stream may wait instead.
 #pragma once
 
 #include "gpu.hpp"
@@ -46,6 +46,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     uint64_t sequence = 0;
     const uint64_t key;                  // of no other operation of the process
     rondo_comm_t comm = nullptr;         // of the group, that its requests are on
+    std::string match;                   // the key that its collective matches by
     std::vector<at::Tensor> buffers;     // what the requests read and write, alive until the operation is done
     std::vector<at::Tensor> outputs;     // result() and the future's value
     std::function<void()> finish;        // copies from the buffers to the caller's tensors; called once, if all went well
@@ -73,15 +74,18 @@ struct Operation : std::enable_shared_from_this<Operation> {
     }
     // Takes note of how far the current stream of the operation's device has come, which is a GPU.
     void mark_stream();
-    // After mark_stream(): calls the function, which starts the requests, once the stream has come so far. Those of one order
-    // (a communicator) are started in the order of the calls. Throws the function's error if it is called at once.
-    void begin_after_stream(const void *order, std::function<void()> begin);
+    // After mark_stream(): calls the function, which starts the requests, once the stream has come so far, and the group has a
+    // runtime on the GPU if the operation needs it. Those of one order are started in the order of the calls. Throws the
+    // function's error if it is called at once.
+    void begin_after_stream(const void *order, bool needs_gpu, std::function<void()> begin);
+    // Ends an operation on a GPU with this error, and returns true, if its requests have not been started.
+    bool give_up(std::exception_ptr failure);
     // Looks whether the operation is complete, and completes it then. Never blocks.
     bool poll();
     // Waits until it is complete; false if `until` comes first.
     bool wait_until(Clock::time_point until);
     // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last. On a GPU the
-    // thread's current stream waits instead.
+    // thread's current stream waits instead, where streams may.
     void wait();
     // Waits for the requests, and completes the operation.
     void complete();
@@ -106,6 +110,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     void follow_requests();                  // has the group complete the operation when its requests are; settling is held
     void finish_on_gpu();                    // finish(), and settle() when that is done
     void settle(std::exception_ptr failure); // the end, once all is in place
+    bool begun_ = false;                     // or given up; with settling held
     std::exception_ptr begin_failure_;       // of a call after those that have started requests; written with settling held
     rondo_result_t first_failure_ = RONDO_SUCCESS;
     std::string failure_text_;
