@@ -1,7 +1,8 @@
-// What operations on GPU tensors need beside rondo.h. They begin when the stream of their call has come so far. Where CUDA
-// loads all kernels at the program's start (CUDA_MODULE_LOADING=EAGER), a stream whose user calls wait() waits on the GPU, for
-// a word of pinned memory that the host writes at the end; elsewhere wait() waits on the host. No other stream waits, so a
-// device synchronization between calls waits for no other rank.
+// What operations on GPU tensors need beside rondo.h. They begin when the stream of their call has come so far, and wait()
+// waits on the host for their end. So no stream waits for another rank, and neither does a device synchronization between
+// calls. A stream that waited for an end would hold up CUDA's calls that wait for all streams, such as the first launch of a
+// kernel that is not loaded; meanwhile the driver lets no other thread launch anything, and the daemon, which is to bring the
+// end about, cannot start.
 //
 // Events and streams are those of PyTorch's interface for any accelerator. What it lacks is looked up in CUDA's driver at run
 // time, so the extension needs no CUDA to be built.
@@ -12,7 +13,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -21,24 +21,6 @@
 
 namespace rondo_torch
 {
-
-// What streams wait for. No stream waits for an empty one.
-class Signal
-{
-  public:
-    // Empty where streams must not wait.
-    static Signal create();
-    // Lets the streams go on. From any thread, any number of times.
-    void set() const;
-    // Has the stream's later work wait for it. False if it does not, as for an empty one.
-    bool hold(const c10::Stream &stream) const;
-
-  private:
-    struct Word {
-        uint32_t *address, target;
-    };
-    std::shared_ptr<Word> word_; // goes back to the pool with the last copy of the Signal
-};
 
 // The stream of the device that the calling thread enqueues on.
 c10::Stream current_stream(c10::Device device);

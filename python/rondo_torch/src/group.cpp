@@ -153,16 +153,11 @@ StreamWatch &Group::streams(c10::Device device)
     std::lock_guard<std::mutex> lock(mutex_);
     if (!futures_)
         futures_ = std::make_unique<Worker>();
+    if (!completions_)
+        completions_ = std::make_unique<Worker>();
     if (!streams_)
         streams_ = std::make_unique<StreamWatch>();
     return *streams_;
-}
-
-void Group::note_failure(std::exception_ptr failure)
-{
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_)
-        failure_ = failure;
 }
 
 void Group::open(const c10::intrusive_ptr<c10d::Store> &store)
@@ -197,9 +192,6 @@ void Group::check_open(const char *call) const
 {
     if (closed_)
         std::rethrow_exception(backend_error(describe(call, RONDO_SUCCESS, "the group has been shut down")));
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (failure_)
-        std::rethrow_exception(failure_);
 }
 
 void Group::blocking(const char *name, rondo_comm_t comm, const std::function<rondo_result_t(rondo_request_t *)> &call)
@@ -408,10 +400,10 @@ bool Group::sweep()
 void Group::complete_later(std::shared_ptr<Operation> operation)
 {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!futures_ && !closed_)
-        futures_ = std::make_unique<Worker>();
-    if (futures_)
-        futures_->post([operation = std::move(operation)] { operation->complete(); });
+    if (!completions_ && !closed_)
+        completions_ = std::make_unique<Worker>();
+    if (completions_)
+        completions_->post([operation = std::move(operation)] { operation->complete(); });
 }
 
 void Group::settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, c10::Device device, std::vector<at::Tensor> outputs,
@@ -552,13 +544,15 @@ void Group::end()
             rondo_comm_abort(comm, 3);
         finalize();
     }
-    std::unique_ptr<Worker> events, futures;
+    std::unique_ptr<Worker> events, completions, futures;
     {
         std::lock_guard<std::mutex> lock(mutex_);
         events.swap(events_);
+        completions.swap(completions_);
         futures.swap(futures_);
     }
     events.reset();
+    completions.reset(); // before the futures that it settles
     futures.reset();
     if (streams_) // its tasks may still post others
         streams_->stop();

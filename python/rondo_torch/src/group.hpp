@@ -33,11 +33,9 @@ class Group : public std::enable_shared_from_this<Group>
     bool gpu_is_open() const;
     // What starts and ends operations when a GPU's streams have come so far.
     StreamWatch &streams(c10::Device device);
-    // Of an operation on a GPU, whose user may not wait on the host. check_open() throws the first from now on.
-    void note_failure(std::exception_ptr failure);
     // Ends the runtime on a thread of its own, once all ranks have come so far. The first call counts.
     void close();
-    // Throws if the group has been closed, as the runtime may be gone, and after note_failure().
+    // Throws if the group has been closed, as the runtime may be gone.
     void check_open(const char *call) const;
     // Of the runtimes, by "cpu" and "cuda": the fields of rondo_stats_t by their names.
     std::map<std::string, std::map<std::string, uint64_t>> statistics();
@@ -51,8 +49,9 @@ class Group : public std::enable_shared_from_this<Group>
     void unwatch(Operation *operation);
     // Completes an operation whose Work has been dropped, sooner or later.
     void adopt(const std::shared_ptr<Operation> &operation);
-    // On the futures' thread, which may run functions of the user.
+    // On a thread of its own: functions of the user, which may wait for the operation, do not hold it up.
     void complete_later(std::shared_ptr<Operation> operation);
+    // On the futures' thread, which may run functions of the user.
     void settle_future(c10::intrusive_ptr<c10::ivalue::Future> future, c10::Device device, std::vector<at::Tensor> outputs,
                        std::exception_ptr error);
     void post_event(std::function<void()> task);
@@ -109,7 +108,6 @@ class Group : public std::enable_shared_from_this<Group>
     c10::Device device_{c10::kCPU}; // of gpu_, once it is asked for
     std::exception_ptr gpu_failure_;
     std::vector<std::string> keys_; // in the order of their registration, which is that of all ranks
-    std::exception_ptr failure_;
     std::multimap<Clock::time_point, std::weak_ptr<Operation>> watched_;
     std::list<std::shared_ptr<Operation>> adopted_;
     // The watchdog's own: communicators of operations that have timed out, and when they are to end. They end somewhat later,
@@ -124,7 +122,7 @@ class Group : public std::enable_shared_from_this<Group>
     std::mutex hooks_mutex_;
     std::map<int64_t, CompletionHook> completion_hooks_;
     std::map<int64_t, std::function<void()>> abort_hooks_;
-    std::unique_ptr<Worker> events_, futures_, opener_;
+    std::unique_ptr<Worker> events_, completions_, futures_, opener_;
     std::unique_ptr<StreamWatch> streams_;
     std::atomic<bool> aborted_{false}, closed_{false}, abandoned_{false};
 };

@@ -95,8 +95,6 @@ void Operation::wait()
 {
     if (done.load(std::memory_order_acquire))
         return;
-    if (on_gpu() && signal.hold(current_stream(device)))
-        return;
     if (received_by_messages || on_gpu()) {
         std::unique_lock<std::mutex> lock(mutex_);
         ended_.wait(lock, [this] { return concluded_ && done.load(); });
@@ -210,9 +208,6 @@ void Operation::settle(std::exception_ptr failure)
         if (future_)
             group->settle_future(future_, device, outputs, error);
     }
-    signal.set();
-    if (failure && on_gpu())
-        group->note_failure(failure);
     if (record)
         record();
     if (!failure)
@@ -222,22 +217,17 @@ void Operation::settle(std::exception_ptr failure)
 namespace
 {
 
-// One of what is awaited has come. On a thread of the library, which must not wait. Streams go on at once if they may.
-void came(const std::shared_ptr<Operation> &operation, rondo_result_t result)
+// One of what is awaited has come. On a thread of the library, which must not wait.
+void came(const std::shared_ptr<Operation> &operation)
 {
-    if (result != RONDO_SUCCESS)
-        operation->failed = true;
-    if (operation->awaited.fetch_sub(1) != 1)
-        return;
-    if (operation->on_gpu() && !operation->failed && !operation->finish)
-        operation->signal.set();
-    operation->group->complete_later(operation);
+    if (operation->awaited.fetch_sub(1) == 1)
+        operation->group->complete_later(operation);
 }
 
-void request_completed(void *argument, rondo_result_t result)
+void request_completed(void *argument, rondo_result_t)
 {
     std::unique_ptr<std::shared_ptr<Operation>> operation(static_cast<std::shared_ptr<Operation> *>(argument));
-    came(*operation, result);
+    came(*operation);
 }
 
 } // namespace
@@ -252,16 +242,15 @@ void Operation::follow_requests()
             if (rondo_request_callback(request, request_completed, argument) != RONDO_SUCCESS)
                 request_completed(argument, RONDO_ERR_STATE); // completing it tells why
         }
-    came(shared_from_this(), RONDO_SUCCESS);
+    came(shared_from_this());
 }
 
 void Operation::mark_stream()
 {
-    group->streams(device); // what waits for streams is there before one does
+    group->streams(device); // makes them, with Python's lock
     const auto stream = current_stream(device);
     ready = std::make_shared<c10::Event>(device.type());
     ready->record(stream);
-    signal = Signal::create();
 }
 
 void Operation::begin_after_stream(const void *order, bool needs_gpu, std::function<void()> begin)
@@ -406,7 +395,7 @@ bool Work::wait(std::chrono::milliseconds timeout)
         std::rethrow_exception(backend_error(operation_->group->describe(
             operation_->name, RONDO_ERR_TIMEOUT,
             "Timed out: it is not complete after wait(" + std::to_string(timeout.count()) + " ms); it goes on")));
-    if (operation_->done && operation_->error) // a stream that waits does not know
+    if (operation_->done && operation_->error)
         std::rethrow_exception(operation_->error);
     return true;
 }

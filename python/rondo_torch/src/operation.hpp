@@ -1,7 +1,7 @@
 // One c10d call on its way: the requests of rondo.h that carry it, the tensors that they use, and what is left to do once they
 // are complete. An Operation outlives the Work that PyTorch holds: who drops a Work does not stop the transfer.
 //
-// On the processor the thread that waits completes the requests. On a GPU a callback does, and a stream may wait instead.
+// On the processor the thread that waits completes the requests. On a GPU a callback has a thread of the group do it.
 #pragma once
 
 #include "gpu.hpp"
@@ -54,7 +54,6 @@ struct Operation : std::enable_shared_from_this<Operation> {
     int source = -1;                     // rank whose message was received
     c10::Device device{c10::kCPU};       // of the tensors
     std::shared_ptr<c10::Event> ready;   // on a GPU: when the stream of the call had come so far
-    Signal signal;                       // on a GPU: set at the end
 
     // The requests; an entry is NULL once it is complete. Only the holder of `settling` completes them. A receive has none: the
     // group's messages complete it (conclude).
@@ -62,8 +61,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     std::vector<rondo_request_t> requests;
     bool received_by_messages = false;
 
-    std::atomic<int> awaited{0};     // requests whose callbacks have not been called
-    std::atomic<bool> failed{false}; // one of those callbacks told of an error
+    std::atomic<int> awaited{0}; // requests whose callbacks have not been called
 
     std::atomic<bool> done{false};
     std::exception_ptr error; // written before done
@@ -84,8 +82,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     bool poll();
     // Waits until it is complete; false if `until` comes first.
     bool wait_until(Clock::time_point until);
-    // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last. On a GPU the
-    // thread's current stream waits instead, where streams may.
+    // Waits until it is complete, for as long as its own timeout, which the group's watchdog keeps, lets it last.
     void wait();
     // Waits for the requests, and completes the operation.
     void complete();
