@@ -131,11 +131,6 @@ void Group::open_gpu()
 
 void Group::add_key(Side &side, const std::string &key)
 {
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (side.keys.count(key) != 0)
-            return;
-    }
     rondo_comm_t comm = nullptr;
     check("register_keys", rondo_comm_dup(side.world, &comm));
     std::lock_guard<std::mutex> lock(mutex_);
@@ -220,9 +215,9 @@ void Group::register_keys(const std::vector<std::string> &keys)
             host_.keys[key] = comm;
             keys_.push_back(key);
         }
-        // A rank that is making its runtime on the GPU adds the keys that it finds here then.
+        // A runtime on the GPU that was made meanwhile may have found the key.
         std::lock_guard<std::mutex> opening(opening_);
-        if (gpu_.runtime != nullptr)
+        if (gpu_.runtime != nullptr && gpu_.keys.count(key) == 0)
             add_key(gpu_, key);
     }
 }
@@ -252,17 +247,20 @@ std::vector<rondo_comm_t> Group::communicators()
     return all;
 }
 
+std::map<std::string, rondo_t> Group::runtimes() const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::map<std::string, rondo_t> all{{"cpu", host_.runtime}};
+    if (gpu_.runtime != nullptr)
+        all["cuda"] = gpu_.runtime;
+    return all;
+}
+
 std::map<std::string, std::map<std::string, uint64_t>> Group::statistics()
 {
     check_open("statistics");
     std::map<std::string, std::map<std::string, uint64_t>> all;
-    std::map<std::string, rondo_t> runtimes{{"cpu", host_.runtime}};
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (gpu_.runtime != nullptr)
-            runtimes["cuda"] = gpu_.runtime;
-    }
-    for (auto &entry : runtimes) {
+    for (auto &entry : runtimes()) {
         rondo_stats_t of;
         check("statistics", rondo_get_stats(entry.second, &of));
         all[entry.first] = {{"submitted", of.submitted},
@@ -310,15 +308,9 @@ std::string Group::report()
     if (reported_ != Clock::time_point::min() && Clock::now() - reported_ < REPORT_AGE)
         return report_;
     std::vector<char> text(1 << 14);
-    std::vector<rondo_t> runtimes{host_.runtime};
-    {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (gpu_.runtime != nullptr)
-            runtimes.push_back(gpu_.runtime);
-    }
     report_.clear();
-    for (auto runtime : runtimes) {
-        const rondo_result_t code = rondo_report(runtime, text.data(), text.size());
+    for (auto &entry : runtimes()) {
+        const rondo_result_t code = rondo_report(entry.second, text.data(), text.size());
         report_ += code == RONDO_SUCCESS ? text.data() : rondo_last_error();
     }
     reported_ = Clock::now();

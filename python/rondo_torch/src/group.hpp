@@ -86,7 +86,7 @@ class Group : public std::enable_shared_from_this<Group>
     // Makes a runtime on a GPU, or on the processor.
     void make(Side &side, const rondo_unique_id_t &id, c10::Device device);
     void open_gpu(); // on opener_
-    // Unless the side has it. Collective over the group.
+    // Collective over the group.
     void add_key(Side &side, const std::string &key);
     bool finalize();          // all runtimes; false if an operation is not complete
     void end();               // close()'s thread
@@ -100,7 +100,8 @@ class Group : public std::enable_shared_from_this<Group>
     // A blocking call on the communicator within the group's timeout; throws its error.
     void blocking(const char *name, rondo_comm_t comm, const std::function<rondo_result_t(rondo_request_t *)> &call);
     std::vector<rondo_comm_t> communicators();
-    bool sweep(); // polls what was adopted: whether nothing is left
+    std::map<std::string, rondo_t> runtimes() const; // those that are there, by "cpu" and "cuda"
+    bool sweep();                                    // polls what was adopted: whether nothing is left
 
     Side host_, gpu_;
     std::mutex opening_;            // gpu_ is being made, or gets a key
