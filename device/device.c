@@ -125,13 +125,11 @@ int rondo_device_alive(const struct rondo_device *device)
     }
 }
 
-int rondo_device_claim(struct rondo_device *device, int resumes)
+int rondo_device_claim(struct rondo_device *device)
 {
     struct rondo_queues *queues = device->daemon->queues;
     if (rondo_device_alive(device))
         return 0;
-    if (!resumes) /* released with the number */
-        rondo_store_relaxed(&device->fresh, queues->launches + 1);
     rondo_store_release(&queues->launches, queues->launches + 1);
     rondo_fence(&queues->fence); /* a thread that gives a block up looks for a daemon after it has done so */
     return 1;

@@ -136,7 +136,6 @@ struct rondo_device {
     struct rondo_daemon *daemon; /* addresses and sizes, which a daemon gets when it starts */
     struct rondo_task *tasks;
     struct rondo_trace_records *trace; /* one for each block; NULL: none asked for */
-    uint64_t fresh;                    /* the last launch that took over nothing unfinished from one before it */
 };
 
 extern const struct rondo_device_kind rondo_host_device;
@@ -149,8 +148,7 @@ void rondo_daemon_destroy(struct rondo_device *device);
 
 /* Whether a daemon runs or has been claimed. Waits while one is about to leave, which takes one look at the queue. */
 int rondo_device_alive(const struct rondo_device *device);
-/* Claims the right to start a daemon. Returns 1 if there is none. resumes: operations are outstanding that an earlier daemon
- * may have begun. Under the queue lock. */
-int rondo_device_claim(struct rondo_device *device, int resumes);
+/* Claims the right to start a daemon. Returns 1 if there is none. Under the queue lock. */
+int rondo_device_claim(struct rondo_device *device);
 
 #endif

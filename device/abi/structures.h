@@ -531,6 +531,7 @@ struct rondo_block {
 struct rondo_daemon_exchange {
     uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see device/daemon/daemon.h */
     uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint64_t finished; /* notifications whose operations are over; on the host device alone */
     /* Block 0 writes: */
     uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken */
     uint64_t announced;                                          /* notifications written */

@@ -26,6 +26,12 @@ RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uin
     return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
 }
 
+/* Whether an operation of the lane with so many program blocks concerns others than block 0, which are notified of it. */
+RONDO_FUNCTION int rondo_concerns_others(const struct rondo_daemon *daemon, uint32_t lane, uint32_t blocks)
+{
+    return daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, lane) != 0);
+}
+
 /* The first program block of the lane's operations that is this block's, if they have so many. */
 RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemon, const struct rondo_block *block,
                                                 uint32_t lane)
@@ -120,7 +126,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     /* The operation's copy and submitted are written before the ring entry, by which a block that has been busy with the
      * lane finds the operation, and before the notification, which tells the other blocks, unless the operation concerns
      * this block alone. */
-    int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
+    int told = rondo_concerns_others(daemon, number, blocks);
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
@@ -179,8 +185,10 @@ RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_
         }
         if (block->notifications_read == block->notifications_granted) /* everything that was granted is used up */
             block->notifications_granted += rondo_notifications_left(daemon, block);
-        if (block->notifications_read == block->notifications_granted)
+        if (block->notifications_read == block->notifications_granted) {
+            rondo_workers_told(workers); /* a block that has not read its own may sleep */
             return;
+        }
         looks = !hints || RONDO_SQE_IS(hint, block->fetched + 1);
         rondo_fetch_one(daemon, block, workers, words, looks);
     }
@@ -229,6 +237,10 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
             result = rondo_load_relaxed32(&lane->failed);
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before any block can add again */
     }
+#if !defined(__CUDACC__)
+    if (rondo_concerns_others(daemon, task->lane, blocks)) /* before this block's vote: see device/host/host.c */
+        rondo_fetch_add_relaxed(&daemon->exchange->finished, 1);
+#endif
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->exchange->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);

@@ -13,8 +13,11 @@
  * been called; another block enters only a daemon of that number, which cannot end without its vote. The other block's thread
  * reads `wake`, whether a daemon is alive, and `gathered`, in this order, and sleeps if `wake` has not changed; the gathering
  * thread stores `gathered`, then increments `wake` (all sequentially consistent). So the thread sees one or the other. What
- * the blocks of a gathered daemon have left unfinished they find again, because later daemons are gathered at once, until one
- * is fresh. The model is test/models/gather.pml.
+ * the blocks of a gathered daemon have left unfinished they find again, because a daemon is gathered at once as long as fewer
+ * operations are finished than the other blocks have been notified of. A submitter could not say that nothing is left: a
+ * daemon may have taken its operation and left since. A block counts an operation as finished before it votes to leave, so
+ * the holder of block 0 in a later daemon sees all that was finished; if it saw less, it would gather for nothing. The model is
+ * test/models/gather.pml.
  */
 #include "device/daemon/daemon.h"
 #include "device/device.h"
@@ -120,11 +123,13 @@ static void gather(void *argument)
         call_thread(&host->runners[b]);
 }
 
-/* Whether the other blocks take part in the daemon, or have to, because an earlier one may have left them something
+/* Whether the other blocks take part in the daemon, or have to, because an earlier one has left them something
  * unfinished. */
 static int needs_others(const struct rondo_host *host)
 {
-    return host->blocks > 1 && __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) >= rondo_load_relaxed(&host->base.fresh);
+    const struct rondo_daemon_exchange *exchange = host->base.daemon->exchange;
+    return host->blocks > 1 &&
+           (is_gathered(host) || rondo_load_relaxed(&exchange->finished) != rondo_load_relaxed(&exchange->announced));
 }
 
 /* Tries to leave without the other blocks. Returns 1 if the daemon is out. By the holder of block 0's claim. */

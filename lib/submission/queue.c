@@ -143,7 +143,7 @@ int rondo_queue_claim_start(struct rondo_runtime *runtime)
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     queue->not_before_ns = 0;
     rondo_fence(&runtime->device->daemon->queues->fence);
-    if (queue->abandoned || !rondo_device_claim(runtime->device, queue->in_flight > 1))
+    if (queue->abandoned || !rondo_device_claim(runtime->device))
         return 0;
     queue->starts++;
     return 1;
@@ -187,7 +187,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist as
         }
         if (now < queue->not_before_ns) {
             pause = queue->not_before_ns - now;
-        } else if (rondo_device_claim(runtime->device, 1)) {
+        } else if (rondo_device_claim(runtime->device)) {
             queue->not_before_ns = 0;
             queue->starts++;
             start = 1;

@@ -52,6 +52,7 @@ MODELS = {
             "ANY_LAUNCH": STUCK,
             "ALONE_ANYWAY": STUCK,
             "NO_RESUME": STUCK,
+            "SUBMITTER_SAYS": STUCK,
         },
     },
     "connector": {
