@@ -66,7 +66,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan delays clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -266,6 +266,22 @@ tsan:
 	@make/deps test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_X_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
+
+# Threads and ranks in rare orders: functions sleep at random where they begin and end (test/delays/delays.c), seldom and for
+# long in one round, often and for a short time in the next.
+ROUNDS ?= 2
+delays: TESTS = test/test_lifecycle.py test/test_mix.py test/test_p2p.py test/test_stress.py test/test_direct.py test/test_request_cache.py \
+                test/test_inline_execution.py test/test_oversubscription.py test/test_user_operators.py test/membership
+delays:
+	@make/deps test
+	@$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/delays CUDA=0 OPT="-O2 -g -finstrument-functions" all tests
+	@$(CC) -O2 -shared -fPIC -Wall -Wextra -Werror -o $(BUILD)/delays/delays.so test/delays/delays.c
+	@for round in $$(seq $(ROUNDS)); do \
+	    if [ $$((round % 2)) = 1 ]; then set -- 50000 2000000; else set -- 5000 100000; fi; \
+	    echo "round $$round: one of $$1 sleeps, for less than $$2 ns"; \
+	    DELAYS_EVERY=$$1 DELAYS_NS=$$2 LD_PRELOAD=$(abspath $(BUILD))/delays/delays.so RONDO_X_BUILD=$(BUILD)/delays \
+	        $(PYTHON) -m pytest -q -m "not slow" $(TESTS) || exit 1; \
+	done
 
 # What reads what others have written, on hostile input, under the sanitizers: SECONDS each. A target's corpus is one archive
 # (make/fuzz-corpus). What finds new paths is kept in the build folder; `make fuzz-merge` takes the smallest of it into the archive.

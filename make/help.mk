@@ -26,6 +26,7 @@ Tests
   make scale           jobs of up to a thousand processes: every collective, and what a rank costs (OPTIONS="--ranks 64,256")
   make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
   make tsan            the tests with ThreadSanitizer
+  make delays          tests of threads and ranks beside each other, with functions that sleep at random (ROUNDS=5; TESTS=...)
   make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')
   make fuzz-mutations  MUTANTS=20000 changed program files, with the sanitizers: each is refused or computes what it must
   make fuzz-merge      takes the smallest of what fuzz has found into the repository

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("RONDO_X_BUILD", "build")).resolve()
-SANITIZED = any(word in BUILD.name for word in ("asan", "tsan", "ubsan"))
+SANITIZED = any(word in BUILD.name for word in ("asan", "tsan", "ubsan", "delays"))
 PATIENCE = 6 if SANITIZED else 1
 
 # Codes of rondo_result_t that the tests look for.
