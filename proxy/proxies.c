@@ -119,6 +119,14 @@ void rondo_proxies_unassign(struct rondo_proxies *proxies, const struct rondo_pr
     pthread_mutex_unlock(&proxies->lock);
 }
 
+int rondo_proxies_sent(const struct rondo_proxies *proxies, struct rondo_network_bytes totals[RONDO_PROXY_NETWORKS_MAX])
+{
+    int count = 0;
+    for (int i = 0; proxies != NULL && i < proxies->count; i++)
+        count = rondo_proxy_add_sent(proxies->members[i], totals, count);
+    return count;
+}
+
 void rondo_proxies_endpoint_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index)
 {
     if (index == 0)

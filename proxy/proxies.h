@@ -31,6 +31,8 @@ struct rondo_proxy *rondo_proxies_first(const struct rondo_proxies *proxies);
  * the network is not open. Any thread. */
 struct rondo_proxy *rondo_proxies_assign(struct rondo_proxies *proxies, const struct rondo_network *network, size_t bytes);
 void rondo_proxies_unassign(struct rondo_proxies *proxies, const struct rondo_proxy *proxy, size_t bytes);
+/* The bytes that have gone over each network, by all proxies together. Returns the number of networks. Any thread. */
+int rondo_proxies_sent(const struct rondo_proxies *proxies, struct rondo_network_bytes totals[RONDO_PROXY_NETWORKS_MAX]);
 /* The name under which other ranks ask for the endpoint address of a network of the proxy of that index. */
 void rondo_proxies_endpoint_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index);
 /* This rank's endpoint address of that name, which stays until close; NULL: there is none. */

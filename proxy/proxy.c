@@ -4,6 +4,7 @@
  */
 #include "proxy/state.h"
 
+#include "device/abi/platform.h"
 #include "lib/base/error.h"
 #include "lib/base/futex.h"
 #include "lib/base/thread.h"
@@ -28,6 +29,28 @@ void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_ne
         if (proxy->networks[i].network == network)
             return proxy->networks[i].state;
     return NULL;
+}
+
+void rondo_proxy_note_sent(struct rondo_proxy *proxy, const struct rondo_network *network, uint64_t bytes)
+{
+    for (int i = 0; i < proxy->network_count; i++) /* other threads read the sum */
+        if (proxy->networks[i].network == network)
+            rondo_store_relaxed(&proxy->networks[i].sent, proxy->networks[i].sent + bytes);
+}
+
+int rondo_proxy_add_sent(const struct rondo_proxy *proxy, struct rondo_network_bytes totals[RONDO_PROXY_NETWORKS_MAX],
+                         int count)
+{
+    for (int i = 0; i < proxy->network_count; i++) {
+        const struct rondo_proxy_open_network *open = &proxy->networks[i];
+        int place = 0;
+        while (place < count && strcmp(totals[place].network, open->network->name) != 0)
+            place++;
+        if (place == count)
+            totals[count++] = (struct rondo_network_bytes){.network = open->network->name};
+        totals[place].sent += rondo_load_relaxed(&open->sent);
+    }
+    return count;
 }
 
 int rondo_proxy_spreads(const struct rondo_proxy *proxy)

@@ -12,6 +12,8 @@
 
 #include "proxy/port.h"
 
+#define RONDO_PROXY_NETWORKS_MAX 4
+
 struct rondo_network;
 struct rondo_transport_context;
 struct rondo_proxy;
@@ -56,6 +58,17 @@ void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
  * nothing has moved for as long as the library has patience (transport/context.h) is given up. Not on a control thread, nor by
  * the holder of the claim. */
 void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port);
+/* By the holder of the claim: the network has begun to send so many bytes of slots. */
+void rondo_proxy_note_sent(struct rondo_proxy *proxy, const struct rondo_network *network, uint64_t bytes);
+/* The bytes of slots that have gone over a network so far, a retransmission by the network not counted. Any thread. */
+struct rondo_network_bytes {
+    const char *network;
+    uint64_t sent;
+};
+/* Adds the proxy's to the first count totals, one a network, and begins one for each further network. Returns how many there
+ * are then. */
+int rondo_proxy_add_sent(const struct rondo_proxy *proxy, struct rondo_network_bytes totals[RONDO_PROXY_NETWORKS_MAX],
+                         int count);
 /* By the holder of the claim: the peer cannot be reached over the network any more. Operations with it fail, on the proxy's own
  * thread and a little later. network and why are copied. */
 void rondo_proxy_lose(struct rondo_proxy *proxy, int peer, const char *network, const char *why);

@@ -11,12 +11,11 @@
 
 #include <pthread.h>
 
-#define RONDO_PROXY_NETWORKS_MAX 4
-
 struct rondo_proxy_open_network {
     const struct rondo_network *network;
     void *state;
     struct rondo_endpoint_address endpoint;
+    uint64_t sent; /* bytes of slots; the holder of the claim adds to it */
 };
 
 /* A peer that was lost, until the proxy's thread reports it. */

@@ -2,6 +2,7 @@
 #include "lib/diagnostics/rank_state.h"
 
 #include "lib/diagnostics/flight_text.h"
+#include "proxy/proxies.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -45,6 +46,16 @@ static void write_counts(const rondo_stats_t *stats, struct rondo_text *text)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         rondo_text_add(text, "%s\"%s\": %llu", i > 0 ? ", " : "", counts[i].name,
                        (unsigned long long) value_of(stats, &counts[i]));
+    rondo_text_add(text, "},\n");
+}
+
+static void write_networks(const struct rondo_runtime *runtime, struct rondo_text *text)
+{
+    struct rondo_network_bytes sent[RONDO_PROXY_NETWORKS_MAX];
+    const int networks = rondo_proxies_sent(runtime->proxies, sent);
+    rondo_text_add(text, "\"sent_on_networks\": {");
+    for (int i = 0; i < networks; i++)
+        rondo_text_add(text, "%s\"%s\": %llu", i > 0 ? ", " : "", sent[i].network, (unsigned long long) sent[i].sent);
     rondo_text_add(text, "},\n");
 }
 
@@ -98,6 +109,7 @@ char *rondo_rank_state(struct rondo_runtime *runtime)
                    (long long) rondo_clock_ns() + (long long) rondo_flight_real_minus_clock());
     if (rondo_hang_count(runtime, &stats) == RONDO_SUCCESS)
         write_counts(&stats, &text);
+    write_networks(runtime, &text);
     write_gone(runtime, &text);
     rondo_flight_write_active(runtime, view->active, ACTIVE_MOST, &text);
     write_recent(runtime, view->entries, &text);
@@ -120,6 +132,14 @@ char *rondo_rank_metrics(struct rondo_runtime *runtime)
         rondo_text_add(&text, "rondo_%s%s{job=\"%s\",rank=\"%d\"} %llu\n", counts[i].name, end, runtime->job, runtime->rank,
                        (unsigned long long) value_of(&stats, &counts[i]));
     }
+    struct rondo_network_bytes sent[RONDO_PROXY_NETWORKS_MAX];
+    const int networks = rondo_proxies_sent(runtime->proxies, sent);
+    if (networks > 0)
+        rondo_text_add(&text, "# HELP rondo_network_sent_bytes_total Payload sent over a network, of rondo_sent_bytes_total.\n"
+                              "# TYPE rondo_network_sent_bytes_total counter\n");
+    for (int i = 0; i < networks; i++)
+        rondo_text_add(&text, "rondo_network_sent_bytes_total{job=\"%s\",rank=\"%d\",network=\"%s\"} %llu\n", runtime->job,
+                       runtime->rank, sent[i].network, (unsigned long long) sent[i].sent);
     int gone = 0;
     for (int rank = 0; rank < runtime->size; rank++)
         gone += rondo_is_gone(runtime, rank);

@@ -161,12 +161,28 @@ def test_rude_callers():
         goes_on(job)
 
 
+def test_bytes_on_networks():
+    """What goes over a network is counted by its name. Small payloads are padded in their slots, but not on every network."""
+    port = free_port()
+    with Job(2, program("hang"), "--scenario", "late", "--culprits", 2, "--seconds", 60, RONDO_JOB="on a network", RONDO_TRANSPORTS="ucx",
+             RONDO_METRICS=f"127.0.0.1:{port}", seconds=90) as job:
+        job.wait_for("READY")
+        sent = lambda rank: (rank["counts"]["sent_bytes"], sum(rank["sent_on_networks"].values()))
+        state = inspect_until(lambda state: all(total >= networks > 100 for total, networks in map(sent, state["ranks"])),
+                              "top", "on a network", "--rounds", 1, "--json", "-")
+        assert [list(rank["sent_on_networks"]) for rank in state["ranks"]] == [["ucx"], ["ucx"]], state
+        assert get(port)["rondo_network_sent_bytes_total"] >= sent(state["ranks"][0])[1]
+        table = run(program("rondo"), "top", "on a network", "--rounds", 2, "--interval", 1)
+        assert "network" in table, table
+        goes_on(job)
+
+
 def samples(text):
     """{name: value} of a page of Prometheus, of which each name has its help and its type."""
     found = {}
     for line in text.splitlines():
         if not line.startswith("#"):
-            name, value = re.fullmatch(r'(rondo_\w+)\{job="[^"]*",rank="\d+"\} (\d+)', line).groups()
+            name, value = re.fullmatch(r'(rondo_\w+)\{job="[^"]*",rank="\d+"(?:,network="\w+")?\} (\d+)', line).groups()
             assert f"# HELP {name} " in text and f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}\n" in text
             found[name] = int(value)
     return found

@@ -15,7 +15,7 @@
 
 #define VERB "top"
 
-enum { OPT_INTERVAL = 256, OPT_ROUNDS, OPT_JSON, OPT_HELP, ROUNDS_MOST = 1000000000, COLUMNS = 9, CELL_BYTES = 64 };
+enum { OPT_INTERVAL = 256, OPT_ROUNDS, OPT_JSON, OPT_HELP, ROUNDS_MOST = 1000000000, COLUMNS = 10, CELL_BYTES = 64 };
 
 /* Seconds after which a collective counts 1/e of a new one in a rank's lateness. */
 #define LATENESS_SECONDS 120.0
@@ -28,8 +28,9 @@ static const struct option long_options[] = {{"interval", required_argument, NUL
 
 static const char help[] = "usage: rondo top [JOB] [OPTIONS]\n"
                            "  The ranks of a running job, again and again until it ends: operations and bytes a second, "
-                           "preemptions a second, what the rank\n"
-                           "  waits for, and how much later than the first rank it starts collectives (of the last minutes).\n"
+                           "those over networks among them,\n"
+                           "  preemptions a second, what the rank waits for, and how much later than the first rank it starts "
+                           "collectives (of the last minutes).\n"
                            "  JOB               its name (RONDO_JOB, or the launcher's), or the number of a process of it on "
                            "this host; without it, the\n"
                            "                    only job of this user here\n"
@@ -55,6 +56,16 @@ static double count_of(const json_t *rank, const char *name)
     return real_of(json_object_get(rank, "counts"), name);
 }
 
+/* Bytes that the rank has sent over networks of any kind. */
+static double sent_on_networks(const json_t *rank)
+{
+    double sum = 0;
+    const char *network;
+    json_t *sent;
+    json_object_foreach(json_object_get(rank, "sent_on_networks"), network, sent) sum += json_number_value(sent);
+    return sum;
+}
+
 /* The same rank in an earlier state; NULL if it is not there. */
 static const json_t *earlier(const json_t *before, const json_t *rank)
 {
@@ -66,11 +77,16 @@ static const json_t *earlier(const json_t *before, const json_t *rank)
     return NULL;
 }
 
-/* How much the count has grown a second since the earlier state; NAN if there is none. */
-static double rate(const json_t *before, const json_t *rank, const char *name)
+/* How much a value has grown a second since the earlier state; NAN if there is none. */
+static double rate(const json_t *before, const json_t *rank, double was, double is)
 {
     const double seconds = (real_of(rank, "time_ns") - real_of(before, "time_ns")) * 1e-9;
-    return before != NULL && seconds > 0 ? (count_of(rank, name) - count_of(before, name)) / seconds : NAN;
+    return before != NULL && seconds > 0 ? (is - was) / seconds : NAN;
+}
+
+static double count_rate(const json_t *before, const json_t *rank, const char *name)
+{
+    return rate(before, rank, count_of(before, name), count_of(rank, name));
 }
 
 static void write_rate(char cell[CELL_BYTES], double value, const char *format)
@@ -98,8 +114,9 @@ static void write_wait(char cell[CELL_BYTES], const json_t *rank)
 static void print_rank(const struct top *top, const json_t *rank, const json_t *before)
 {
     static const struct output_column columns[COLUMNS] = {
-        {"rank", "", 6},         {"host", "", -16},   {"process", "", 9}, {"operations", "/s", 11}, {"sent", "(MB/s)", 10},
-        {"preempted", "/s", 10}, {"late", "(ms)", 9}, {"active", "", 7},  {"waits for", "", -30}};
+        {"rank", "", 6},        {"host", "", -16},         {"process", "", 9},      {"operations", "/s", 11},
+        {"sent", "(MB/s)", 10}, {"network", "(MB/s)", 10}, {"preempted", "/s", 10}, {"late", "(ms)", 9},
+        {"active", "", 7},      {"waits for", "", -30}};
     char cells[COLUMNS][CELL_BYTES];
     const char *row[COLUMNS];
     const json_t *then = earlier(before, rank);
@@ -112,12 +129,13 @@ static void print_rank(const struct top *top, const json_t *rank, const json_t *
     snprintf(cells[0], CELL_BYTES, "%d", number);
     snprintf(cells[1], CELL_BYTES, "%.16s", host != NULL ? host : "");
     snprintf(cells[2], CELL_BYTES, "%.0f", real_of(rank, "pid"));
-    write_rate(cells[3], rate(then, rank, "operations_completed"), "%.0f");
-    write_rate(cells[4], rate(then, rank, "sent_bytes") / 1e6, "%.2f");
-    write_rate(cells[5], rate(then, rank, "preemptions"), "%.0f");
-    snprintf(cells[6], CELL_BYTES, "%.3f", number < top->job.size ? lateness_of(&top->lateness, number) * 1e3 : 0.0);
-    snprintf(cells[7], CELL_BYTES, "%zu", json_array_size(json_object_get(rank, "active")));
-    write_wait(cells[8], rank);
+    write_rate(cells[3], count_rate(then, rank, "operations_completed"), "%.0f");
+    write_rate(cells[4], count_rate(then, rank, "sent_bytes") / 1e6, "%.2f");
+    write_rate(cells[5], rate(then, rank, sent_on_networks(then), sent_on_networks(rank)) / 1e6, "%.2f");
+    write_rate(cells[6], count_rate(then, rank, "preemptions"), "%.0f");
+    snprintf(cells[7], CELL_BYTES, "%.3f", number < top->job.size ? lateness_of(&top->lateness, number) * 1e3 : 0.0);
+    snprintf(cells[8], CELL_BYTES, "%zu", json_array_size(json_object_get(rank, "active")));
+    write_wait(cells[9], rank);
     for (int i = 0; i < COLUMNS; i++)
         row[i] = cells[i];
     output_row(stdout, columns, COLUMNS, row);

@@ -98,6 +98,7 @@ static int transmit_slots(struct rondo_rdma_queue *queue, struct rondo_port *por
             bytes = port->slot_bytes;
         if (!post_slot(queue, port, slot, bytes))
             return 0;
+        rondo_proxy_note_sent(port->proxy, port->network, bytes);
         sent++;
         /* The receiver may begin with what is there while the rest comes; a counter is cheap beside a large slot. */
         if (bytes >= RONDO_RDMA_LARGE && sent != tail && !post_counter(queue, port, sent, 0))

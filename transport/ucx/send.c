@@ -104,6 +104,7 @@ static void send_slots(struct rondo_ucx *ucx, ucp_ep_h endpoint, struct rondo_po
         send_slot(ucx, endpoint, port, &slots[slot], source != NULL ? source : own);
         sent_bytes += bytes;
     }
+    rondo_proxy_note_sent(port->proxy, port->network, sent_bytes);
     settle(port);
 }
 
