@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -58,6 +59,19 @@ def test_failures_on_gpus(case, victim, tmp_path):
 @pytest.mark.skipif(not HAS_HOOKS, reason="before PyTorch 2.15 the flight recorder has no calls of other backends")
 def test_recorder(tmp_path):
     run("recorder", 3, tmp_path)
+
+
+def test_pytorchs_analyser(tmp_path):
+    """It reads the files of Rondo's own recorder, and says which rank has not come to which collective."""
+    pytest.importorskip("torch.distributed.flight_recorder.fr_trace", reason="this PyTorch has no analyser")
+    run("late", 3, tmp_path, 2, RONDO_FLIGHT_RECORDER=str(tmp_path / "flight_"))
+    folder = tmp_path / "pickled"
+    folder.mkdir()
+    for rank in range(3):
+        (folder / f"flight_{rank}").write_bytes(pickle.dumps(json.loads((tmp_path / f"flight_{rank}").read_text())))
+    said = subprocess.run([sys.executable, "-m", "torch.distributed.flight_recorder.fr_trace", str(folder), "--prefix", "flight_"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True, timeout=300).stdout
+    assert "collective: nccl:all_reduce\n" in said and "missing ranks: {2}" in said and "expected ranks: {0, 1, 2}" in said, said
 
 
 def test_detail(tmp_path):
