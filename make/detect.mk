@@ -42,9 +42,15 @@ CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lrt -ldl
 endif
 endif
 
+# NVTX=0 leaves out the ranges for NVIDIA's profilers, which need the header alone.
+NVTX         ?= 1
+NVTX_INCLUDE := $(if $(filter-out 0,$(NVTX)),$(if $(CUDA_HOME),$(patsubst %/nvtx3/nvToolsExt.h,%,$(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExt.h))))
+HAS_NVTX     := $(if $(filter-out 0,$(NVTX)),$(if $(NVTX_INCLUDE),1,$(call has_header,nvtx3/nvToolsExt.h)))
+
 DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$(if $(HAS_VERBS),1,0) -DRONDO_WITH_UCX=$(if $(HAS_UCX),1,0) \
                     -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPIS),1,0) \
-                    -DRONDO_WITH_SODIUM=$(if $(HAS_SODIUM),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
+                    -DRONDO_WITH_SODIUM=$(if $(HAS_SODIUM),1,0) -DRONDO_WITH_NVTX=$(if $(HAS_NVTX),1,0) \
+                    $(if $(NVTX_INCLUDE),-isystem $(NVTX_INCLUDE)) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
 VECTOR_VARIANTS := avx2 avx512
@@ -67,5 +73,6 @@ detect: compiler
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libsodium $(if $(HAS_SODIUM),yes "RONDO_ENCRYPT=1; the library is looked for at run time",no "$(if $(filter 0,$(SODIUM)),SODIUM=0,no sodium.h): no encryption")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
+	@printf '%-9s %-4s %s\n' NVTX $(if $(HAS_NVTX),yes "a profiler that has attached sees each operation",no "$(if $(filter 0,$(NVTX)),NVTX=0,no nvtx3/nvToolsExt.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))));$(MPI_ABIS:%= librondo-mpi-%.so)",no "no mpicc: rondo bench has no --peer mpi$(comma) and MPI programs have no drop-in")
 	@printf '%-9s %-4s %s\n' NCCL $(if $(HAS_NCCL),yes "$(NCCL_INCLUDE)/nccl.h: build/nccl/libnccl.so.2$(comma) for NCCL's programs",no "$(if $(filter 0,$(NCCL)),NCCL=0,$(if $(HAS_CUDA),no nccl.h of 2.28 or later,without CUDA))")

@@ -35,6 +35,7 @@ struct rondo_hang;
 struct rondo_flight_recorder;
 struct rondo_flight_dump;
 struct rondo_inspection;
+struct rondo_nvtx;
 struct rondo_timeline;
 struct rondo_proxies;
 struct rondo_endpoints;
@@ -69,6 +70,7 @@ struct rondo_runtime {
     struct rondo_flight_recorder *flight;  /* lib/diagnostics/flight_recorder.h; written under the queue lock */
     struct rondo_flight_dump *flight_dump; /* NULL: RONDO_FLIGHT_RECORDER is not set */
     struct rondo_inspection *inspection;   /* lib/diagnostics/inspection.h */
+    struct rondo_nvtx *nvtx;               /* NULL: no profiler has attached */
     struct rondo_timeline *trace;          /* NULL: RONDO_TRACE is not set */
     pthread_mutex_t lock;                  /* protects the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;

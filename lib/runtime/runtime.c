@@ -20,6 +20,7 @@
 #include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
 #include "lib/diagnostics/inspection.h"
+#include "lib/diagnostics/nvtx.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
 #include "lib/connection/window.h"
@@ -193,6 +194,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
     name_job(runtime, &options);
+    runtime->nvtx = rondo_nvtx_create(runtime->rank);
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
     runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
     runtime->single_copy_peers = calloc((size_t) runtime->size, sizeof(*runtime->single_copy_peers));
@@ -514,6 +516,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
     rondo_inspection_destroy(runtime->inspection);
     rondo_flight_dump_destroy(runtime->flight_dump);
     rondo_flight_destroy(runtime->flight);
+    rondo_nvtx_destroy(runtime->nvtx);
     rondo_check_destroy(runtime->checker);
     rondo_agreements_destroy(runtime);
     rondo_mailbox_destroy(runtime->mailbox);

@@ -64,6 +64,7 @@ struct rondo_request {
     uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */
     uint64_t started_ns;
     uint64_t flight_stamp;                 /* of its record under way; 0: none */
+    uint64_t range;                        /* its range in a profiler, if the runtime has one */
     struct rondo_flight_template recorded; /* what its records tell of the call; rondo_request_classify sets it */
     int approved;                          /* may be submitted: not checked, or the comparison has ended */
     struct rondo_request *next_waiting;

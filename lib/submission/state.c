@@ -7,6 +7,7 @@
 #include "lib/connection/comm_connections.h"
 #include "lib/connection/copy_engine.h"
 #include "lib/diagnostics/flight_recorder.h"
+#include "lib/diagnostics/nvtx.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/select/select.h"
 #include "lib/submission/arguments.h"
@@ -31,11 +32,26 @@ static void link_active(struct rondo_queue *queue, struct rondo_request *request
     request->comm->requests->active++;
 }
 
-/* ---- the flight recorder ---- */
+/* ---- the flight recorder, and a profiler's ranges ---- */
 
 static uint64_t ticks(const struct rondo_request *request)
 {
     return rondo_flight_ticks(request->runtime->flight);
+}
+
+/* The time at which the request starts; the range begins there, too. Queue lock held. */
+static uint64_t begin(struct rondo_request *request)
+{
+    const struct rondo_nvtx *nvtx = request->runtime->nvtx;
+    if (__builtin_expect(nvtx != NULL, 0))
+        request->range = rondo_nvtx_begin(nvtx, request->call.kind, request->recorded.call.bytes);
+    return ticks(request);
+}
+
+static void end_range(const struct rondo_request *request)
+{
+    if (__builtin_expect(request->runtime->nvtx != NULL, 0))
+        rondo_nvtx_end(request->runtime->nvtx, request->range);
 }
 
 /* Records the start of a request that has its number. started: ticks; completed: ticks, or 0 if it is active. Queue lock held.
@@ -66,6 +82,7 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
     if (request->flight_stamp != 0)
         rondo_flight_end(request->runtime->flight, request->flight_stamp, result, ticks(request));
     request->flight_stamp = 0;
+    end_range(request);
     free(request->message);
     request->message = message != NULL ? strdup(message) : NULL;
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
@@ -270,6 +287,7 @@ static void count_inline(struct rondo_queue *queue, struct rondo_request *reques
     }
     request->number = request->lane->requests->started++;
     record(request, started, started);
+    end_range(request);
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
 }
@@ -280,7 +298,7 @@ static void count_inline(struct rondo_queue *queue, struct rondo_request *reques
 static int run_small(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
-    const uint64_t started = ticks(request);
+    const uint64_t started = begin(request);
     if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
         count_inline(runtime->queue, request, started);
         return 1;
@@ -328,7 +346,7 @@ static void finish_large(struct rondo_request *request, int done)
 static int run_large(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
-    activate_recorded(request, RONDO_REQUEST_INLINE, ticks(request));
+    activate_recorded(request, RONDO_REQUEST_INLINE, begin(request));
     request->lane->requests->held = request;
     const struct rondo_operation *fresh = freshen(request);
     pthread_mutex_unlock(&runtime->queue->lock);
@@ -392,7 +410,7 @@ static void start_on_device(struct rondo_runtime *runtime, struct rondo_request 
     int submits = 0, start = 0;
     pthread_mutex_lock(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
-    activate_recorded(request, RONDO_REQUEST_WAITING, ticks(request));
+    activate_recorded(request, RONDO_REQUEST_WAITING, begin(request));
     if (failed != RONDO_SUCCESS) {
         complete(request, failed, request->comm->failure);
     } else if (lane == NULL || (request->empty && !request->checked)) {

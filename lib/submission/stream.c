@@ -8,6 +8,7 @@
 #include "device/abi/platform.h"
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
+#include "lib/diagnostics/nvtx.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/base/error.h"
 #include "lib/submission/queue.h"
@@ -149,6 +150,8 @@ static void record(struct rondo_runtime *runtime, struct rondo_request *const *r
         rondo_flight_begin(runtime->flight, &requests[i]->recorded, (uint32_t) requests[i]->device_number, RONDO_FLIGHT_STREAM,
                            ticks, 0);
     pthread_mutex_unlock(&runtime->queue->lock);
+    for (int i = 0; i < count && runtime->nvtx != NULL; i++)
+        rondo_nvtx_mark(runtime->nvtx, requests[i]->call.kind, requests[i]->recorded.call.bytes);
 }
 
 /* Asks for the comparison of the calls (check.h). A mismatch fails the communicator, and so ends its kernels. */
