@@ -1,5 +1,5 @@
 /*
- * Runs the parts of scenario.c with one failure each and judges what the ranks saw. A run is three forked processes; everything
+ * Runs the parts of parts.c with one failure each and judges what the ranks saw. A run is three forked processes; everything
  * is loaded before the fork, so a run takes some tens of milliseconds. Up to --jobs runs are under way at once. On a GPU a run
  * takes as long as CUDA takes to begin, which must be new in each process: processes make one run after the other, until one is
  * not right; only what a process's first run alone calls, as CUDA begins, fails in a new process each time. Where no name of a

@@ -44,6 +44,8 @@ struct job {
     struct rank_record ranks[RANKS];
 };
 
+#define A_FILE "a file" /* in an environment: the path of the job's file */
+
 struct part {
     const char *name;
     const char *const *environment; /* pairs of name and value, ends with NULL */
