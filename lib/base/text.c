@@ -77,3 +77,10 @@ char *rondo_text_format(const char *format, ...)
     }
     return text.bytes;
 }
+
+void rondo_text_make_plain(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\' || *text < ' ' || *text > '~')
+            *text = '\'';
+}

@@ -1,4 +1,5 @@
-/* A text that grows as it is written. Zero-initialized, it is empty. Belongs to one thread at a time. */
+/* A text that grows as it is written. Zero-initialized, it is empty. Belongs to one thread at a time. And what texts need
+ * before they can be part of JSON. */
 #ifndef RONDO_LIB_BASE_TEXT_H
 #define RONDO_LIB_BASE_TEXT_H
 
@@ -20,5 +21,7 @@ rondo_result_t rondo_text_finish(struct rondo_text *text, rondo_result_t status,
 char *rondo_text_copy(const char *bytes, size_t count);
 /* A formatted text, which the caller frees. NULL: there is no memory. */
 char *rondo_text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Replaces by ' whatever is not printable ASCII, or would end a string of JSON. */
+void rondo_text_make_plain(char *text);
 
 #endif

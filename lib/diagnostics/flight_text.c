@@ -193,13 +193,6 @@ static int is_known(const struct rondo_flight_view *view, size_t i)
     return view->ranks[i] >= 0 && name_of(view->entries[i].call.kind) != NULL;
 }
 
-void rondo_flight_make_plain(char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text == '"' || *text == '\\' || (unsigned char) *text < ' ')
-            *text = '\'';
-}
-
 void rondo_flight_write_active(struct rondo_runtime *runtime, struct rondo_hang_entry *active, size_t most,
                                struct rondo_text *text)
 {
@@ -210,7 +203,7 @@ void rondo_flight_write_active(struct rondo_runtime *runtime, struct rondo_hang_
         if (active[i].text[0] == '\0')
             continue;
         char name[RONDO_FLIGHT_NAME_BYTES];
-        rondo_flight_make_plain(active[i].text);
+        rondo_text_make_plain(active[i].text); /* it may name the user's program */
         rondo_text_add(text,
                        "%s\n{\"operation\": \"%s\", \"process_group\": \"%s\", \"number\": %llu, \"executing\": %s, "
                        "\"waits_for_rank\": %d}",

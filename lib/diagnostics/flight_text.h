@@ -20,8 +20,6 @@ struct rondo_flight_view {
 
 /* Writes the name of the lane's process group and returns it. */
 const char *rondo_flight_group(uint64_t comm, uint64_t lane, char name[RONDO_FLIGHT_NAME_BYTES]);
-/* Replaces what would end a string of JSON, or is not allowed in one: a call names the user's program. */
-void rondo_flight_make_plain(char *text);
 /* Nanoseconds from rondo_clock_ns to the time of day. */
 int64_t rondo_flight_real_minus_clock(void);
 /* Appends the member "active" and a comma: what active operations wait for, as the hang report knows it. active has room for

@@ -28,8 +28,8 @@
 
 struct rondo_inspection {
     struct rondo_query_server socket, web; /* the poller's, like what follows */
-    const char *metrics;                   /* RONDO_METRICS; NULL: unset */
-    int writes;                            /* it is the beginning of a file's path, and writing has not failed */
+    const char *path;                      /* the beginning of RONDO_METRICS' files; NULL: none are to be written */
+    char host[256], port[16];              /* where RONDO_METRICS is asked for; empty: nowhere */
     uint64_t looked_ns, written_ns;
     pthread_mutex_t lock; /* guards what follows: the control thread fills it in */
     uint64_t question;    /* the last one asked */
@@ -217,48 +217,47 @@ static rondo_result_t listen_for_web(struct rondo_runtime *runtime)
 {
     struct rondo_inspection *inspection = runtime->inspection;
     struct rondo_address found[RONDO_ADDRESS_MOST];
-    char host[256], port[24];
+    char port[24];
     int count, again, before = 0;
-    rondo_result_t result = rondo_address_split("RONDO_METRICS", inspection->metrics, 0, host, port);
-    if (result != RONDO_SUCCESS)
-        return result;
     for (int rank = 0; rank < runtime->rank; rank++)
         before += strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
-    const long number = atol(port) + before;
+    const long number = atol(inspection->port) + before;
     if (number > PORT_MOST)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_METRICS=\"%s\": no port is left for this host's rank %d",
-                          inspection->metrics, before);
+        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_METRICS=%s:%s: no port is left for this host's rank %d", inspection->host,
+                          inspection->port, before);
     snprintf(port, sizeof(port), "%ld", number);
-    result = rondo_address_resolve("RONDO_METRICS", host, port, found, &count, &again);
+    const rondo_result_t result = rondo_address_resolve("RONDO_METRICS", inspection->host, port, found, &count, &again);
     if (result != RONDO_SUCCESS)
         return result;
     const int error = serve(&inspection->web, &found[0]);
-    return error == 0
-               ? RONDO_SUCCESS
-               : rondo_fail(RONDO_ERR_SYSTEM, "RONDO_METRICS: cannot listen at %s:%ld: %s", host, number, strerror(error));
+    return error == 0 ? RONDO_SUCCESS
+                      : rondo_fail(RONDO_ERR_SYSTEM, "RONDO_METRICS: cannot listen at %s:%ld: %s", inspection->host, number,
+                                   strerror(error));
 }
 
 rondo_result_t rondo_inspection_create(struct rondo_inspection **inspection)
 {
     const char *metrics;
-    char host[256], port[16];
+    struct rondo_inspection *made = calloc(1, sizeof(*made));
     *inspection = NULL;
+    if (made == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for inspection");
     rondo_result_t result = rondo_environment_text("RONDO_METRICS", &metrics);
-    if (result == RONDO_SUCCESS && metrics != NULL && strchr(metrics, '/') == NULL)
-        result = rondo_address_split("RONDO_METRICS", metrics, 0, host, port);
+    if (result == RONDO_SUCCESS && metrics != NULL && strchr(metrics, '/') != NULL)
+        made->path = metrics;
+    else if (result == RONDO_SUCCESS && metrics != NULL)
+        result = rondo_address_split("RONDO_METRICS", metrics, 0, made->host, made->port);
     if (result == RONDO_ERR_BOOTSTRAP)
         result =
             rondo_fail(RONDO_ERR_ARGUMENT,
                        "RONDO_METRICS=\"%s\" must be host:port, or the beginning of a path with at least one slash", metrics);
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS) {
+        free(made);
         return result;
-    *inspection = calloc(1, sizeof(**inspection));
-    if (*inspection == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for inspection");
-    (*inspection)->metrics = metrics;
-    (*inspection)->writes = metrics != NULL && strchr(metrics, '/') != NULL;
-    (*inspection)->socket.listener = (*inspection)->web.listener = -1;
-    pthread_mutex_init(&(*inspection)->lock, NULL);
+    }
+    made->socket.listener = made->web.listener = -1;
+    pthread_mutex_init(&made->lock, NULL);
+    *inspection = made;
     return RONDO_SUCCESS;
 }
 
@@ -273,7 +272,7 @@ void rondo_inspection_open(struct rondo_runtime *runtime)
     inspection->web.end = "\r\n\r\n";
     inspection->web.answer = answer_web;
     open_socket(runtime);
-    if (inspection->metrics != NULL && !inspection->writes && listen_for_web(runtime) != RONDO_SUCCESS)
+    if (inspection->port[0] != '\0' && listen_for_web(runtime) != RONDO_SUCCESS)
         rondo_log(RONDO_LOG_WARN, runtime->rank, "%s", rondo_last_error());
 }
 
@@ -282,12 +281,12 @@ static void write_metrics(struct rondo_runtime *runtime)
     struct rondo_inspection *inspection = runtime->inspection;
     char path[PATH_BYTES], reason[RONDO_FILE_REASON_BYTES];
     char *text = rondo_rank_metrics(runtime);
-    snprintf(path, sizeof(path), "%s%d.prom", inspection->metrics, runtime->rank);
+    snprintf(path, sizeof(path), "%s%d.prom", inspection->path, runtime->rank);
     const int error = text != NULL ? rondo_file_replace(path, text, strlen(text)) : ENOMEM;
     free(text);
     if (error == 0)
         return;
-    inspection->writes = 0;
+    inspection->path = NULL; /* one warning is enough */
     rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_METRICS: cannot write %s: %s", path, rondo_file_reason(error, reason));
 }
 
@@ -300,7 +299,7 @@ void rondo_inspection_check(struct rondo_runtime *runtime)
     inspection->looked_ns = now;
     rondo_query_server_step(&inspection->socket);
     rondo_query_server_step(&inspection->web);
-    if (inspection->writes && now - inspection->written_ns >= METRICS_NS) {
+    if (inspection->path != NULL && now - inspection->written_ns >= METRICS_NS) {
         inspection->written_ns = now;
         write_metrics(runtime);
     }

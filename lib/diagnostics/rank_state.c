@@ -103,7 +103,7 @@ char *rondo_rank_state(struct rondo_runtime *runtime)
     if (view == NULL)
         return NULL;
     gethostname(host, sizeof(host) - 1);
-    rondo_flight_make_plain(host);
+    rondo_text_make_plain(host);
     rondo_text_add(&text, "{\"rank\": %d, \"pid\": %ld, \"host\": \"%s\", \"device\": \"%s\", \"time_ns\": %lld,\n",
                    runtime->rank, (long) getpid(), host, runtime->device_type == RONDO_DEVICE_CUDA ? "cuda" : "host",
                    (long long) rondo_clock_ns() + (long long) rondo_flight_real_minus_clock());

@@ -16,6 +16,7 @@
 #include "lib/base/environment.h"
 #include "lib/base/host.h"
 #include "lib/base/sha256.h"
+#include "lib/base/text.h"
 #include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
@@ -159,9 +160,7 @@ static void name_job(struct rondo_runtime *runtime, const struct rondo_control_o
         const char *found = options->job != NULL && *options->job != '\0' ? options->job : options->root;
         snprintf(name, sizeof(runtime->job), "%.*s", RONDO_JOB_BYTES - 1, found != NULL ? found : "");
     }
-    for (; *name != '\0'; name++)
-        if (*name == '"' || *name == '\\' || *name < ' ' || *name > '~')
-            *name = '\'';
+    rondo_text_make_plain(name);
 }
 
 /* Finds rank and size, in the configuration or as the launcher says, and connects to the root. Waits for all ranks.
