@@ -33,7 +33,7 @@ void rondo_agreements_destroy(struct rondo_runtime *runtime);
 void rondo_agreements_forget(struct rondo_runtime *runtime, uint64_t comm);
 /* Handles RONDO_MESSAGE_AGREEMENT from rank source. Called on the control thread. Ignores a message that is malformed. */
 void rondo_agreement_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
-/* Looks anew at the agreements that wait for a rank that has gone. Listed in lib/runtime/runtime.c. */
+/* Looks anew at the agreements that wait for a rank that has gone. Listed in lib/runtime/dispatch.c. */
 extern const struct rondo_failure_listener rondo_agreement_failure;
 
 /* Agrees. Collective over the members that have not died, in one order among the agreements of the communicator; not on the

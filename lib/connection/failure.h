@@ -5,7 +5,7 @@
 #include "lib/context/failure.h"
 
 /* Ends the operations of the communicator's lanes, and wakes the threads that wait for a peer in an exchange, in rondo_connect
- * or for an endpoint address. Listed in lib/runtime/runtime.c. */
+ * or for an endpoint address. Listed in lib/runtime/dispatch.c. */
 extern const struct rondo_failure_listener rondo_connection_failure;
 
 #endif

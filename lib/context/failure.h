@@ -13,7 +13,7 @@
 
 struct rondo_runtime;
 
-/* A room's reaction to the failure of a communicator or the departure of a rank. lib/runtime/runtime.c lists the listeners of
+/* A room's reaction to the failure of a communicator or the departure of a rank. lib/runtime/dispatch.c lists the listeners of
  * all rooms. A function may be NULL. */
 struct rondo_failure_listener {
     /* Called before the communicator is marked as failed, while its operations are what they were; by each thread that finds a

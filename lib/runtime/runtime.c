@@ -5,11 +5,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/connection/endpoint_address.h"
-#include "lib/connection/failure.h"
 #include "lib/submission/check.h"
-#if RONDO_WITH_CUDA
-#include "device/cuda/device.h"
-#endif
 #include "lib/communicator/agreement.h"
 #include "lib/communicator/comm.h"
 #include "lib/connection/connect.h"
@@ -31,93 +27,30 @@
 #include "lib/submission/poller.h"
 #include "lib/submission/progress.h"
 #include "lib/runtime/common_settings.h"
+#include "lib/runtime/dispatch.h"
+#include "lib/runtime/open_device.h"
 #include "lib/runtime/profile.h"
 #include "lib/runtime/single_copy.h"
 #include "lib/runtime/upcalls.h"
 #include "proxy/proxies.h"
 #include "lib/submission/queue.h"
 #include "lib/submission/request.h"
-#include "lib/select/select.h"
 #include "lib/runtime/settings.h"
+#include "lib/select/select.h"
 #include "lib/select/program_files.h"
 #include "lib/select/tuning.h"
 #include "lib/base/error.h"
-#include "lib/submission/state.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GPU_POLLS       8
-#define GPU_POLLS_ALONE 64 /* granted to a task that is alone */
-#define GPU_SPREAD      5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
-#define NETWORK_POLLS   8
-
 /* Seconds for the goodbyes of a runtime's end, at most: of ranks that have all come to rondo_finalize; after a failure, when
  * ranks may be stopped, or be still at work; and what a timeout leaves at least. */
 #define LEAVE_SECONDS    10.0
 #define FAREWELL_SECONDS 5.0
 #define LEAST_SECONDS    1.0
-
-/* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
-static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_flight_dump_failure, &rondo_hang_failure,
-                                                                         &rondo_connection_failure,  &rondo_submission_failure,
-                                                                         &rondo_agreement_failure,   NULL};
-
-/* Control handler: passes a message to the room whose type it has. Called by the control thread, without locks. */
-static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
-{
-    struct rondo_runtime *runtime = argument;
-    switch (type) {
-    case RONDO_CONTROL_DIED:
-        rondo_peer_gone(runtime, source, RONDO_DIED);
-        break;
-    case RONDO_CONTROL_LEFT:
-        rondo_peer_gone(runtime, source, RONDO_LEFT);
-        break;
-    case RONDO_CONTROL_LOST:
-        for (int rank = 0; rank < runtime->size; rank++)
-            if (rank != runtime->rank)
-                rondo_peer_gone(runtime, rank, RONDO_UNREACHABLE);
-        break;
-    case RONDO_MESSAGE_MAIL:
-        rondo_mailbox_deliver(runtime, source, data, bytes);
-        break;
-    case RONDO_MESSAGE_CONNECT:
-    case RONDO_MESSAGE_CONNECTED:
-    case RONDO_MESSAGE_CLOSE:
-        rondo_connect_message(runtime, source, type, data, bytes);
-        break;
-    case RONDO_MESSAGE_CHECK:
-    case RONDO_MESSAGE_VERDICT:
-        rondo_check_message(runtime, source, type, data, bytes);
-        break;
-    case RONDO_MESSAGE_HANG_ASK:
-    case RONDO_MESSAGE_HANG_QUERY:
-    case RONDO_MESSAGE_HANG_STATE:
-    case RONDO_MESSAGE_HANG_REPORT:
-    case RONDO_MESSAGE_HANG_ANSWER:
-        rondo_hang_message(runtime, source, type, data, bytes);
-        break;
-    case RONDO_MESSAGE_STATE_ASK:
-    case RONDO_MESSAGE_STATE:
-        rondo_inspection_message(runtime, source, type, data, bytes);
-        break;
-    case RONDO_MESSAGE_ENDPOINT_ASK:
-    case RONDO_MESSAGE_ENDPOINT:
-        rondo_endpoints_message(runtime, source, type, data, bytes);
-        break;
-    case RONDO_MESSAGE_FAILURE:
-        rondo_failure_message(runtime, source, data, bytes);
-        break;
-    case RONDO_MESSAGE_AGREEMENT:
-        rondo_agreement_message(runtime, source, data, bytes);
-        break;
-    default:
-        rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
-    }
-}
 
 /* ---- the parts ---- */
 
@@ -199,7 +132,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     runtime->single_copy_peers = calloc((size_t) runtime->size, sizeof(*runtime->single_copy_peers));
     if (runtime->gone == NULL || runtime->peers == NULL || runtime->single_copy_peers == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
-    return rondo_control_connect(&runtime->control, &options, handle, runtime);
+    return rondo_control_connect(&runtime->control, &options, rondo_dispatch, runtime);
 }
 
 /* Fills in the transport list from RONDO_TRANSPORTS; without it, from all that are usable. */
@@ -231,103 +164,6 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
             context->transports[context->transport_count++] = transport;
     }
     return RONDO_SUCCESS;
-}
-
-/* wake of the device options: wakes the proxies. Any thread. */
-static void wake(void *argument)
-{
-    rondo_proxies_wake(((struct rondo_runtime *) argument)->proxies);
-}
-
-/* notify of the device options: operations have been completed, or the daemon has quit. Called by a thread of the device, which
- * takes the completions and so wakes the threads that wait for them. The poller is woken only for callbacks and for a daemon
- * that must be restarted. */
-static void notify(void *argument)
-{
-    struct rondo_runtime *runtime = argument;
-    rondo_queue_reap(runtime);
-    if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
-        return;
-    rondo_poller_wake(runtime);
-    rondo_queue_wake(runtime);
-}
-
-/* Chooses a GPU if there is one and the host device was not asked for. Its index is the configuration's, else follows from the
- * rank on its host if the launcher tells it, else from the rank in the world. */
-static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_config_t *config, int local_rank,
-                                    const struct rondo_startup *startup)
-{
-    const char *why = "this build is without CUDA";
-    int count = 0;
-    runtime->device_index = -1;
-    runtime->device_type = RONDO_DEVICE_HOST;
-    if (startup->device == RONDO_DEVICE_HOST)
-        return RONDO_SUCCESS;
-#if RONDO_WITH_CUDA
-    count = rondo_cuda_count(&why);
-#endif
-    int index = config != NULL ? config->device_index : -1;
-    if (count == 0 && startup->device == RONDO_DEVICE_AUTO && index < 0)
-        return RONDO_SUCCESS;
-    if (count == 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no CUDA device: %s", why);
-    if (index >= count)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "device_index %d: this machine has %d GPUs", index, count);
-    runtime->device_type = RONDO_DEVICE_CUDA;
-    runtime->device_index = index >= 0 ? index : (local_rank >= 0 ? local_rank : runtime->rank) % count;
-    return RONDO_SUCCESS;
-}
-
-/* Sets the policy's defaults for a GPU, where a poll takes much longer than on a host but a context switch longer still, and
- * spreads many small operations over all blocks. */
-static void adapt_to_gpu(struct rondo_startup *startup)
-{
-    struct rondo_policy *policy = &startup->policy;
-    if (!startup->spin_given) {
-        policy->initial = policy->cap = GPU_POLLS;
-        policy->alone = GPU_POLLS_ALONE;
-    }
-    policy->spread = GPU_SPREAD;
-}
-
-/* Makes the device with the policy that fits it, and runtime->nothing. */
-static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
-{
-    const uint32_t near = rondo_neighbours(runtime, runtime->rank);
-    struct rondo_device_options options = {.rank = runtime->rank,
-                                           .blocks = rondo_blocks_of(runtime, runtime->rank, near),
-                                           .lane_contexts = rondo_lane_contexts(runtime),
-                                           .stream_blocks = startup->sm > 0 ? (uint32_t) startup->sm : 0,
-                                           .single_copy_peers = runtime->single_copy_peers,
-                                           .trace = runtime->trace != NULL,
-                                           .notify = notify,
-                                           .notify_argument = runtime,
-                                           .wake = wake,
-                                           .wake_argument = runtime};
-    const struct rondo_device_kind *kind = &rondo_host_device;
-    uint32_t threads = options.blocks * near;
-    /* A poll for a slot that the proxy brings may yield, because the slot comes late, and the waiting thread may have to bring
-     * it. */
-    int yields = threads > runtime->peers[runtime->rank].cores || rondo_spans_hosts(runtime);
-    startup->policy.yield_mask = yields ? 15 : 8191;
-    startup->policy.yield_polls = yields ? 1024 : 0;
-    /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that polls long delays the slot that
-     * it polls for. */
-    if (!startup->spin_given && rondo_spans_hosts(runtime) && runtime->device_type == RONDO_DEVICE_HOST)
-        startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
-    if (runtime->device_type == RONDO_DEVICE_CUDA)
-        adapt_to_gpu(startup);
-    options.policy = startup->policy;
-    options.index = runtime->device_index;
-#if RONDO_WITH_CUDA
-    if (runtime->device_type == RONDO_DEVICE_CUDA)
-        kind = &rondo_cuda_device;
-#endif
-    rondo_result_t result = kind->create(&runtime->device, &options);
-    if (result == RONDO_SUCCESS &&
-        (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
-        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
-    return result;
 }
 
 /* Fills in what transports and the proxy see of the runtime. Device, arena and segments exist; no transport has been called. */
@@ -412,7 +248,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
         result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {
-        result = create_device(runtime, startup); /* from the next exchange on, other ranks may ask for its memory */
+        result = rondo_open_device(runtime, startup); /* from the next exchange on, other ranks may ask for its memory */
         fill_transport_context(runtime);
     }
     if (result == RONDO_SUCCESS)
@@ -565,7 +401,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         return result;
     }
     pthread_mutex_init(&runtime->lock, NULL);
-    runtime->failure_listeners = failure_listeners;
+    runtime->failure_listeners = rondo_failure_listeners;
     runtime->device_index = -1;
     runtime->forming = 1;
     result = rondo_queue_create(runtime);
@@ -580,7 +416,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = connect_control(runtime, config, &local_rank);
     if (result == RONDO_SUCCESS)
-        result = choose_device(runtime, config, local_rank, &startup);
+        result = rondo_choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
         result = rondo_tuning_check(runtime->settings.tuning, startup.tuning, runtime->device_type == RONDO_DEVICE_CUDA);
     if (result == RONDO_SUCCESS && startup.programs != NULL)
