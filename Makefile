@@ -270,8 +270,8 @@ tsan:
 # Threads and ranks in rare orders: functions sleep at random where they begin and end (test/delays/delays.c), seldom and for
 # long in one round, often and for a short time in the next.
 ROUNDS ?= 2
-delays: TESTS = test/test_lifecycle.py test/test_mix.py test/test_p2p.py test/test_stress.py test/test_direct.py test/test_request_cache.py \
-                test/test_inline_execution.py test/test_oversubscription.py test/test_user_operators.py test/membership
+delays: TESTS = test/test_lifecycle.py test/test_mix.py test/test_p2p.py test/test_stress.py test/test_inline_execution.py \
+                test/test_oversubscription.py test/test_user_operators.py test/test_faults.py test/test_hang.py test/membership
 delays:
 	@make/deps test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/delays CUDA=0 OPT="-O2 -g -finstrument-functions" all tests
