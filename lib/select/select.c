@@ -487,10 +487,13 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked && short_elements;
     int lines = strcmp(protocol, "ll128") == 0 && plain && comm->linked;
     int tma = strcmp(protocol, "tma") == 0 && plain && comm->tma;
-    /* Where each rank has connectors to very many, small slots bound their memory. */
+    /* Where each rank has connectors to very many, small slots bound their memory. Small messages by recursive doubling on one
+     * host go through slots of their size as well; larger ones are faster in one slot each. */
     int many = rondo_kind_has_own_counts(call->kind) && comm->size > ALL_PEERS_MAX && call->rate == 0;
-    int small = choice->algorithm->low_latency && (message <= RONDO_SMALL_BYTES_MAX || many);
-    int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
+    const int quick = choice->algorithm->low_latency;
+    const int doubles = choice->algorithm->build == rondo_build_doubling && comm->same_host && comm->hosts_only;
+    int small = (quick && many) || ((quick || doubles) && message <= RONDO_SMALL_BYTES_MAX);
+    int tiny = quick && small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
                        : lines                                                          ? RONDO_PROTOCOL_LL128
