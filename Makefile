@@ -66,7 +66,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan delays clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost recorder-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan delays clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -120,11 +120,14 @@ $(BUILD)/librondo.a: $(LIB_OBJECTS)
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON_LIB) -ldl $(LDLIBS)
 
-# The command with the ring's loop unrolled by hand, to measure what interpreting costs.
-$(BUILD)/rondo-unrolled: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/unrolled.o $(BUILD)/librondo.a
+# The command with a file of the library replaced by one of test/bench, to measure what is left out there: the interpreter, in the ring's
+# loop, and the flight recorder.
+$(BUILD)/rondo-unrolled $(BUILD)/rondo-unrecorded: $(BUILD)/rondo-%: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/%.o $(BUILD)/librondo.a
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON_LIB) -ldl $(LDLIBS)
 interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
-	@$(PYTHON) test/bench/interpreter_cost.py $(BUILD)
+	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrolled allreduce --algorithm ring --channels 1 -b $(or $(MIN),64) -e 4M -f 16
+recorder-cost: $(BUILD)/rondo $(BUILD)/rondo-unrecorded
+	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrecorded allreduce -b 8 -e 1M -f 8192
 
 # What UCX moves by itself, beside which the ucx transport is measured. OPTIONS="--workers 2"
 $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.a

@@ -52,6 +52,7 @@ Measurements
   make gpu-programs    what is claimed of algorithms that are programs, on GPUs
   make gpu-network     GPUs as if on several hosts, beside UCX by itself
   make interpreter-cost   the ring interpreted, and unrolled by hand (host device)
+  make recorder-cost      all-reduces with the flight recorder, and without it (host device)
   make ucx-exchange    what UCX moves by itself (OPTIONS="--workers 2")
 Documentation
   make docs            the pages of docs/ that are generated

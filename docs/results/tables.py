@@ -352,6 +352,13 @@ def scale():
                     number(row["primitives"]), number(row["processor_seconds"]), number(row["seconds"])] for row in load("scale").rows])
 
 
+def recorder():
+    """What the flight recorder adds to a call."""
+    return render(["bytes", "with it, us", "without, us", "cost, ns", "cost, %"],
+                  [[str(row["bytes"]), number(row["us"]), number(row["us_without"]), f"{row['cost_ns']:.1f}", f"{row['cost_percent']:.1f}"]
+                   for row in load("recorder").rows])
+
+
 def interval(row, name):
     if row[name] == "":
         return ""
@@ -423,6 +430,7 @@ TABLES = {
     "torch-cpu": (torch_cpu, ["torch-cpu"]),
     "torch-cpu-training": (torch_cpu_training, ["torch-cpu"]),
     "scale": (scale, ["scale"]),
+    "recorder": (recorder, ["recorder"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
     "sim-model": (sim_model, ["sim-model"]),
 }
