@@ -127,7 +127,7 @@ $(BUILD)/rondo-unrolled $(BUILD)/rondo-unrecorded: $(BUILD)/rondo-%: $(TOOL_OBJE
 interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
 	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrolled allreduce --algorithm ring --channels 1 -b $(or $(MIN),64) -e 4M -f 16
 recorder-cost: $(BUILD)/rondo $(BUILD)/rondo-unrecorded
-	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrecorded allreduce -b 8 -e 1M -f 8192
+	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrecorded allreduce -b 8 -e 64K -f 8192
 
 # What UCX moves by itself, beside which the ucx transport is measured. OPTIONS="--workers 2"
 $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.a
