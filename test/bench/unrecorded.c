@@ -1,6 +1,6 @@
 /*
- * The transitions of requests without the flight recorder. Linked into build/rondo-unrecorded in place of lib/submission/state.c;
- * `make recorder-cost` measures both.
+ * The transitions of requests without the flight recorder. Linked into build/rondo-unrecorded in place of
+ * lib/submission/state.c; `make recorder-cost` measures both.
  */
 #include "lib/diagnostics/flight_recorder.h"
 
@@ -10,8 +10,8 @@ static inline uint64_t no_ticks(const struct rondo_flight_recorder *recorder)
     return 0;
 }
 
-static inline uint64_t no_begin(struct rondo_flight_recorder *recorder, const struct rondo_flight_template *what, uint64_t number,
-                                enum rondo_flight_family family, uint64_t started, uint64_t completed)
+static inline uint64_t no_begin(struct rondo_flight_recorder *recorder, const struct rondo_flight_template *what,
+                                uint64_t number, enum rondo_flight_family family, uint64_t started, uint64_t completed)
 {
     (void) recorder;
     (void) what;
