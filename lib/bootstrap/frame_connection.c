@@ -1,6 +1,7 @@
 /*
  * See lib/bootstrap/frame_connection.h. A frame: length, type, source, destination (32 bits each), sequence number (64), data,
  * zeros up to a multiple of 8 (so that data is always aligned), and the first 16 bytes of the HMAC-SHA256 of all before them.
+ * Frames of one body (rondo_frame_body_make) differ in header and tag alone.
  * An encrypted frame has the same form: all after the length is the cipher's, by the number of the frame, and so is the tag.
  */
 #include "lib/bootstrap/frame_connection.h"
@@ -21,10 +22,17 @@ enum {
     VECTOR = 64,            /* chunks handed to one write */
 };
 
+struct rondo_frame_body {
+    size_t users, bytes;
+    unsigned char data[];
+};
+
 struct rondo_frame_chunk {
     struct rondo_frame_chunk *next;
-    size_t begin, end, capacity; /* bytes[begin, end) are still to be sent */
-    unsigned char bytes[];
+    size_t begin, end, capacity;   /* data[begin, end) are still to be sent */
+    struct rondo_frame_body *body; /* whose data they are; NULL: the chunk's own */
+    unsigned char *data;
+    unsigned char own[];
 };
 
 void rondo_frame_store32(unsigned char *to, uint32_t value)
@@ -103,12 +111,35 @@ void rondo_frame_connection_open(struct rondo_frame_connection *connection, int 
     connection->receive_key = *receive_key;
 }
 
+struct rondo_frame_body *rondo_frame_body_make(const void *data, size_t bytes)
+{
+    struct rondo_frame_body *body = malloc(sizeof(*body) + bytes);
+    if (body == NULL)
+        return NULL;
+    *body = (struct rondo_frame_body){.users = 1, .bytes = bytes};
+    memcpy(body->data, data, bytes);
+    return body;
+}
+
+void rondo_frame_body_drop(struct rondo_frame_body *body)
+{
+    if (body != NULL && --body->users == 0)
+        free(body);
+}
+
+static void free_chunk(struct rondo_frame_chunk *chunk)
+{
+    if (chunk != NULL)
+        rondo_frame_body_drop(chunk->body);
+    free(chunk);
+}
+
 static void drop_output(struct rondo_frame_connection *connection)
 {
     while (connection->first != NULL) {
         struct rondo_frame_chunk *chunk = connection->first;
         connection->first = chunk->next;
-        free(chunk);
+        free_chunk(chunk);
     }
     connection->last = NULL;
     connection->queued = 0;
@@ -135,7 +166,18 @@ static struct rondo_frame_chunk *make_chunk(size_t capacity)
 {
     struct rondo_frame_chunk *chunk = malloc(sizeof(*chunk) + capacity);
     if (chunk != NULL)
-        *chunk = (struct rondo_frame_chunk){.capacity = capacity};
+        *chunk = (struct rondo_frame_chunk){.capacity = capacity, .data = chunk->own};
+    return chunk;
+}
+
+/* A chunk of the body's data, which are full of them. */
+static struct rondo_frame_chunk *make_body_chunk(struct rondo_frame_body *body)
+{
+    struct rondo_frame_chunk *chunk = malloc(sizeof(*chunk));
+    if (chunk == NULL)
+        return NULL;
+    *chunk = (struct rondo_frame_chunk){.end = body->bytes, .capacity = body->bytes, .body = body, .data = body->data};
+    body->users++;
     return chunk;
 }
 
@@ -158,10 +200,19 @@ static unsigned char *reserve(struct rondo_frame_connection *connection, size_t 
             return NULL;
         append(connection, last);
     }
-    unsigned char *place = last->bytes + last->end;
+    unsigned char *place = last->data + last->end;
     last->end += bytes;
     connection->queued += bytes;
     return place;
+}
+
+static void store_header(unsigned char *to, const struct rondo_frame *frame, uint64_t number)
+{
+    rondo_frame_store32(to, frame->bytes);
+    rondo_frame_store32(to + 4, frame->type);
+    rondo_frame_store32(to + 8, (uint32_t) frame->source);
+    rondo_frame_store32(to + 12, (uint32_t) frame->destination);
+    store64(to + 16, number);
 }
 
 int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
@@ -171,15 +222,40 @@ int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32
     unsigned char *frame = reserve(connection, covered + RONDO_FRAME_TAG);
     if (frame == NULL)
         return -1;
-    rondo_frame_store32(frame, (uint32_t) bytes);
-    rondo_frame_store32(frame + 4, type);
-    rondo_frame_store32(frame + 8, (uint32_t) source);
-    rondo_frame_store32(frame + 12, (uint32_t) destination);
-    store64(frame + 16, connection->sent);
+    store_header(frame, &(struct rondo_frame){type, source, destination, (uint32_t) bytes, NULL}, connection->sent);
     if (bytes > 0)
         memcpy(frame + RONDO_FRAME_HEADER, data, bytes);
     memset(frame + RONDO_FRAME_HEADER + bytes, 0, padded(bytes) - bytes);
     protect(&connection->send_key, connection->sent++, frame, covered);
+    return 0;
+}
+
+int rondo_frame_connection_put_body(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
+                                    struct rondo_frame_body *body)
+{
+    if (connection->send_key.encrypts)
+        return rondo_frame_connection_put(connection, type, source, destination, body->data, body->bytes);
+    const size_t zeros = padded(body->bytes) - body->bytes;
+    struct rondo_frame_chunk *middle = make_body_chunk(body), *end = make_chunk(zeros + RONDO_FRAME_TAG);
+    unsigned char *header = middle != NULL && end != NULL ? reserve(connection, RONDO_FRAME_HEADER) : NULL;
+    if (header == NULL) {
+        free_chunk(middle);
+        free_chunk(end);
+        return -1;
+    }
+    unsigned char tag[RONDO_SHA256_BYTES];
+    struct rondo_hmac hmac = connection->send_key.hmac;
+    store_header(header, &(struct rondo_frame){type, source, destination, (uint32_t) body->bytes, NULL}, connection->sent++);
+    memset(end->own, 0, zeros);
+    rondo_hmac_add(&hmac, header, RONDO_FRAME_HEADER);
+    rondo_hmac_add(&hmac, body->data, body->bytes);
+    rondo_hmac_add(&hmac, end->own, zeros);
+    rondo_hmac_end(&hmac, tag);
+    memcpy(end->own + zeros, tag, RONDO_FRAME_TAG);
+    end->end = end->capacity;
+    append(connection, middle);
+    append(connection, end);
+    connection->queued += body->bytes + end->end;
     return 0;
 }
 
@@ -214,14 +290,14 @@ static void consume(struct rondo_frame_connection *connection, size_t sent)
         if (chunk->begin < chunk->end)
             return;
         /* One chunk of the usual size stays for the next frame. */
-        if (chunk->next == NULL && chunk->capacity == CHUNK_BYTES) {
+        if (chunk->next == NULL && chunk->body == NULL && chunk->capacity == CHUNK_BYTES) {
             chunk->begin = chunk->end = 0;
             return;
         }
         connection->first = chunk->next;
         if (connection->first == NULL)
             connection->last = NULL;
-        free(chunk);
+        free_chunk(chunk);
     }
 }
 
@@ -232,7 +308,7 @@ int rondo_frame_connection_flush(struct rondo_frame_connection *connection)
         struct msghdr message = {.msg_iov = parts};
         for (struct rondo_frame_chunk *chunk = connection->first; chunk != NULL && message.msg_iovlen < VECTOR;
              chunk = chunk->next)
-            parts[message.msg_iovlen++] = (struct iovec){chunk->bytes + chunk->begin, chunk->end - chunk->begin};
+            parts[message.msg_iovlen++] = (struct iovec){chunk->data + chunk->begin, chunk->end - chunk->begin};
         ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;

@@ -36,6 +36,9 @@ struct rondo_frame_key {
     unsigned char cipher[RONDO_CIPHER_KEY];
 };
 
+/* The data of frames that several connections send, kept once. Belongs to one thread, as the sending of all of them does. */
+struct rondo_frame_body;
+
 struct rondo_frame_chunk;
 struct rondo_frame_connection {
     int fd; /* -1: closed */
@@ -66,6 +69,13 @@ void rondo_frame_connection_close(struct rondo_frame_connection *connection);
  * RONDO_CONTROL_MESSAGE_MAX, else the other end breaks the connection. */
 int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes);
+/* Makes a body of a copy of the data, which the caller drops when it has put the body where it belongs. NULL: memory is out. */
+struct rondo_frame_body *rondo_frame_body_make(const void *data, size_t bytes);
+void rondo_frame_body_drop(struct rondo_frame_body *body);
+/* As put, of data that are not copied: the body stays until it has been sent, or the connection is closed. Where the connection
+ * encrypts it needs a copy all the same. */
+int rondo_frame_connection_put_body(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
+                                    struct rondo_frame_body *body);
 /* Sets memory aside for rondo_frame_connection_put_surely, unless that has been done already. Returns 0, or -1 if memory is
  * out. */
 int rondo_frame_connection_set_aside(struct rondo_frame_connection *connection);

@@ -19,7 +19,8 @@ enum {
     QUEUED_SLOW = 64 << 20,  /* bytes queued for a member that has taken none for STALL_MS: it counts as dead */
     QUEUED_MOST = 512 << 20, /* bytes queued for a member that takes some: more, and it counts as dead */
     STALL_MS = 2000,
-    NAMED_MOST = 16, /* ranks that a message names */
+    SHARED_LEAST = 4 << 10, /* bytes of a broadcast of which members share one copy */
+    NAMED_MOST = 16,        /* ranks that a message names */
 };
 
 static void set_phase(struct rondo_members *members, struct rondo_member *member, enum rondo_member_phase phase)
@@ -174,11 +175,22 @@ static void enqueue(struct rondo_members *members, struct rondo_member *member, 
         rondo_members_mark(members, member);
 }
 
+/* Long data are kept once for all members that have not taken them yet. */
 void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int source, const void *data, size_t bytes)
 {
-    for (int rank = 0; rank < members->size; rank++)
-        if (rank != source && members->by_rank[rank] != NULL)
-            enqueue(members, members->by_rank[rank], type, source, RONDO_CONTROL_ALL, data, bytes);
+    struct rondo_frame_body *body = bytes >= SHARED_LEAST ? rondo_frame_body_make(data, bytes) : NULL;
+    for (int rank = 0; rank < members->size; rank++) {
+        struct rondo_member *member = members->by_rank[rank];
+        if (rank == source || member == NULL)
+            continue;
+        if (body == NULL)
+            enqueue(members, member, type, source, RONDO_CONTROL_ALL, data, bytes);
+        else if (rondo_frame_connection_put_body(&member->connection, type, source, RONDO_CONTROL_ALL, body) != 0)
+            rondo_members_lose(members, member);
+        else
+            rondo_members_mark(members, member);
+    }
+    rondo_frame_body_drop(body);
 }
 
 void rondo_members_fail(struct rondo_members *members, const char *reason)

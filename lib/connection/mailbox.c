@@ -394,6 +394,8 @@ static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const 
     if (result == RONDO_SUCCESS) /* a member whose message has been taken may have given up since */
         result = attempt_failure(comm, name, &header);
     header.step = 1;
+    if (result == RONDO_SUCCESS && comm->size == runtime->size && comm->size > 1) /* one message, which the root passes on */
+        return deliver(runtime, RONDO_CONTROL_ALL, &header, gathered, total);
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
         result = deliver(runtime, comm->members[rank], &header, gathered, total);
     return result;

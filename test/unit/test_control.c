@@ -1,6 +1,8 @@
 /* The control plane among correct ranks: every form of rendezvous, ordered messages, leaving, failing and missing ranks. */
 #include "test/unit/support/ranks.h"
 
+#include "lib/base/cipher.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -166,6 +168,46 @@ static void test_big_messages(void **state)
             assert_int_equal(read_counter(&ranks[i], &ranks[i].disordered), 0);
         }
         in_parallel(ranks, 3, rank_close);
+    }
+}
+
+/* Sizes up to the largest, between which lies the one from which members share a copy, and sizes that end in a padding. */
+static const size_t broadcast_bytes[] = {
+    4, 4095, 4096, 16384, 5001, RONDO_CONTROL_MESSAGE_MAX, 16, 70003, RONDO_CONTROL_MESSAGE_MAX - 5, 32768, 12345, 8};
+enum { BROADCASTS = sizeof(broadcast_bytes) / sizeof(broadcast_bytes[0]) };
+
+static void *broadcast_all(void *argument)
+{
+    struct rank *rank = argument;
+    int failures = 0;
+    for (uint32_t number = 0; number < BROADCASTS; number++)
+        failures += send_number(rank, RONDO_CONTROL_ALL, number, broadcast_bytes[number]) != RONDO_SUCCESS;
+    pthread_mutex_lock(&rank->mutex);
+    rank->disordered += failures;
+    pthread_mutex_unlock(&rank->mutex);
+    return NULL;
+}
+
+/* All ranks at once, of which one dies in between. What it has not taken is freed with its connection. */
+static void test_broadcasts(void **state)
+{
+    (void) state;
+    const int can_encrypt = rondo_cipher_unusable() == NULL;
+    for (int encrypts = 0; encrypts <= can_encrypt; encrypts++) {
+        struct rank ranks[5];
+        choose_method(ranks, 5, TCP);
+        for (int i = 0; i < 5; i++)
+            ranks[i].options.encrypts = encrypts;
+        connect_all(ranks, 5);
+        in_parallel(ranks, 4, broadcast_all);
+        rondo_control_give_up(ranks[4].control);
+        for (int i = 0; i < 4; i++) {
+            for (int source = 0; source < 4; source++)
+                if (source != i)
+                    assert_true(await(&ranks[i], &ranks[i].next[source], BROADCASTS, 60));
+            assert_int_equal(read_counter(&ranks[i], &ranks[i].disordered), 0);
+        }
+        in_parallel(ranks, 5, rank_close);
     }
 }
 
@@ -590,17 +632,29 @@ int main(int count, char **arguments)
         return be_rank(arguments);
     setenv("HOME", "/nowhere", 1); /* whose user has no secret in a file */
     const struct CMUnitTest tests[] = {
-        TEST(test_unique_id),         TEST(test_unique_id_across_hosts),
-        TEST(test_unix_job),          TEST(test_tcp),
-        TEST(test_other_addresses),   TEST(test_again),
-        TEST(test_big_messages),      TEST(test_many_threads),
-        TEST(test_send_from_handler), TEST(test_watch),
-        TEST(test_arguments),         TEST(test_leave),
-        TEST(test_root_stays),        TEST(test_death),
-        TEST(test_root_death),        TEST(test_missing),
-        TEST(test_missing_root),      TEST(test_unused_unique_id),
-        TEST(test_misfits),           TEST(test_place_taken),
-        TEST(test_bad_roots),         TEST(test_no_secret),
+        TEST(test_unique_id),
+        TEST(test_unique_id_across_hosts),
+        TEST(test_unix_job),
+        TEST(test_tcp),
+        TEST(test_other_addresses),
+        TEST(test_again),
+        TEST(test_big_messages),
+        TEST(test_broadcasts),
+        TEST(test_many_threads),
+        TEST(test_send_from_handler),
+        TEST(test_watch),
+        TEST(test_arguments),
+        TEST(test_leave),
+        TEST(test_root_stays),
+        TEST(test_death),
+        TEST(test_root_death),
+        TEST(test_missing),
+        TEST(test_missing_root),
+        TEST(test_unused_unique_id),
+        TEST(test_misfits),
+        TEST(test_place_taken),
+        TEST(test_bad_roots),
+        TEST(test_no_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
