@@ -60,13 +60,13 @@ void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
 void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port);
 /* By the holder of the claim: the network has begun to send so many bytes of slots. */
 void rondo_proxy_note_sent(struct rondo_proxy *proxy, const struct rondo_network *network, uint64_t bytes);
-/* The bytes of slots that have gone over a network so far, a retransmission by the network not counted. Any thread. */
+/* The bytes of slots that have gone over a network so far, what it has sent again not counted. */
 struct rondo_network_bytes {
     const char *network;
     uint64_t sent;
 };
 /* Adds the proxy's to the first count totals, one a network, and begins one for each further network. Returns how many there
- * are then. */
+ * are then. Any thread. */
 int rondo_proxy_add_sent(const struct rondo_proxy *proxy, struct rondo_network_bytes totals[RONDO_PROXY_NETWORKS_MAX],
                          int count);
 /* By the holder of the claim: the peer cannot be reached over the network any more. Operations with it fail, on the proxy's own

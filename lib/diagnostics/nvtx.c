@@ -4,6 +4,7 @@
 #if RONDO_WITH_NVTX
 
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,9 +13,19 @@ struct rondo_nvtx {
     nvtxStringHandle_t names[RONDO_KINDS];
 };
 
+/* The header finds the profiler at the process's first call of NVTX, without making other threads wait: they may make theirs
+ * when that is over. */
+static pthread_once_t initialized = PTHREAD_ONCE_INIT;
+
+static void initialize(void)
+{
+    nvtxInitialize(NULL);
+}
+
 struct rondo_nvtx *rondo_nvtx_create(int rank)
 {
     char name[32];
+    pthread_once(&initialized, initialize);
     snprintf(name, sizeof(name), "rondo rank %d", rank);
     nvtxDomainHandle_t domain = nvtxDomainCreateA(name); /* NULL without a profiler */
     struct rondo_nvtx *nvtx = domain != NULL ? calloc(1, sizeof(*nvtx)) : NULL;
