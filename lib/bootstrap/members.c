@@ -166,13 +166,19 @@ void rondo_members_mark(struct rondo_members *members, struct rondo_member *memb
     members->dirty = member;
 }
 
-static void enqueue(struct rondo_members *members, struct rondo_member *member, uint32_t type, int source, int destination,
-                    const void *data, size_t bytes)
+/* A frame has been put into the member's queue (0), or there was no memory for it: then the member is lost. */
+static void conclude_put(struct rondo_members *members, struct rondo_member *member, int put)
 {
-    if (rondo_frame_connection_put(&member->connection, type, source, destination, data, bytes) != 0)
+    if (put != 0)
         rondo_members_lose(members, member);
     else
         rondo_members_mark(members, member);
+}
+
+static void enqueue(struct rondo_members *members, struct rondo_member *member, uint32_t type, int source, int destination,
+                    const void *data, size_t bytes)
+{
+    conclude_put(members, member, rondo_frame_connection_put(&member->connection, type, source, destination, data, bytes));
 }
 
 /* Long data are kept once for all members that have not taken them yet. */
@@ -185,10 +191,9 @@ void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int s
             continue;
         if (body == NULL)
             enqueue(members, member, type, source, RONDO_CONTROL_ALL, data, bytes);
-        else if (rondo_frame_connection_put_body(&member->connection, type, source, RONDO_CONTROL_ALL, body) != 0)
-            rondo_members_lose(members, member);
         else
-            rondo_members_mark(members, member);
+            conclude_put(members, member,
+                         rondo_frame_connection_put_body(&member->connection, type, source, RONDO_CONTROL_ALL, body));
     }
     rondo_frame_body_drop(body);
 }

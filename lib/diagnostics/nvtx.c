@@ -29,8 +29,11 @@ struct rondo_nvtx *rondo_nvtx_create(int rank)
     snprintf(name, sizeof(name), "rondo rank %d", rank);
     nvtxDomainHandle_t domain = nvtxDomainCreateA(name); /* NULL without a profiler */
     struct rondo_nvtx *nvtx = domain != NULL ? calloc(1, sizeof(*nvtx)) : NULL;
-    if (nvtx == NULL)
+    if (nvtx == NULL) {
+        if (domain != NULL)
+            nvtxDomainDestroy(domain);
         return NULL;
+    }
     nvtx->domain = domain;
     for (int kind = 0; kind < RONDO_KINDS; kind++)
         nvtx->names[kind] = nvtxDomainRegisterStringA(domain, rondo_kind_name((enum rondo_kind) kind));

@@ -118,6 +118,12 @@ char *rondo_rank_state(struct rondo_runtime *runtime)
     return rondo_text_finish(&text, RONDO_SUCCESS, &result) == RONDO_SUCCESS ? result : NULL;
 }
 
+/* The lines that Prometheus wants before the samples of a name. */
+static void write_head(struct rondo_text *text, const char *name, const char *end, const char *what, const char *type)
+{
+    rondo_text_add(text, "# HELP rondo_%s%s %s\n# TYPE rondo_%s%s %s\n", name, end, what, name, end, type);
+}
+
 char *rondo_rank_metrics(struct rondo_runtime *runtime)
 {
     struct rondo_text text = {0};
@@ -127,26 +133,21 @@ char *rondo_rank_metrics(struct rondo_runtime *runtime)
         return NULL;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         const char *end = counts[i].total ? "_total" : "";
-        rondo_text_add(&text, "# HELP rondo_%s%s %s\n# TYPE rondo_%s%s %s\n", counts[i].name, end, counts[i].what,
-                       counts[i].name, end, counts[i].total ? "counter" : "gauge");
+        write_head(&text, counts[i].name, end, counts[i].what, counts[i].total ? "counter" : "gauge");
         rondo_text_add(&text, "rondo_%s%s{job=\"%s\",rank=\"%d\"} %llu\n", counts[i].name, end, runtime->job, runtime->rank,
                        (unsigned long long) value_of(&stats, &counts[i]));
     }
     struct rondo_network_bytes sent[RONDO_PROXY_NETWORKS_MAX];
     const int networks = rondo_proxies_sent(runtime->proxies, sent);
     if (networks > 0)
-        rondo_text_add(&text, "# HELP rondo_network_sent_bytes_total Payload sent over a network, of rondo_sent_bytes_total.\n"
-                              "# TYPE rondo_network_sent_bytes_total counter\n");
+        write_head(&text, "network_sent_bytes", "_total", "Payload sent over a network, of rondo_sent_bytes_total.", "counter");
     for (int i = 0; i < networks; i++)
         rondo_text_add(&text, "rondo_network_sent_bytes_total{job=\"%s\",rank=\"%d\",network=\"%s\"} %llu\n", runtime->job,
                        runtime->rank, sent[i].network, (unsigned long long) sent[i].sent);
     int gone = 0;
     for (int rank = 0; rank < runtime->size; rank++)
         gone += rondo_is_gone(runtime, rank);
-    rondo_text_add(
-        &text,
-        "# HELP rondo_ranks_gone Ranks of the job that have died, left or are out of reach.\n# TYPE rondo_ranks_gone "
-        "gauge\nrondo_ranks_gone{job=\"%s\",rank=\"%d\"} %d\n",
-        runtime->job, runtime->rank, gone);
+    write_head(&text, "ranks_gone", "", "Ranks of the job that have died, left or are out of reach.", "gauge");
+    rondo_text_add(&text, "rondo_ranks_gone{job=\"%s\",rank=\"%d\"} %d\n", runtime->job, runtime->rank, gone);
     return rondo_text_finish(&text, RONDO_SUCCESS, &result) == RONDO_SUCCESS ? result : NULL;
 }
