@@ -60,7 +60,8 @@ void Backend::check(Plan &plan, const at::Tensor &tensor)
     if (!plan.placed) {
         plan.placed = true;
         operation.device = tensor.device();
-        if (operation.on_gpu())
+        operation.needs_gpu = operation.on_gpu();
+        if (operation.needs_gpu)
             group_->ask_for_gpu(operation.device);
     }
     TORCH_CHECK(tensor.device() == operation.device, "rondo: ", operation.name, ": tensors on ", operation.device, " and ",
@@ -98,7 +99,7 @@ Backend::Result Backend::start(Plan &plan)
     if (operation->on_gpu()) {
         operation->mark_stream();
         group_->watch(operation);
-        operation->begin_after_stream(operation->comm, true, [operation, calls = std::move(plan.calls)] {
+        operation->begin_after_stream(operation->comm, [operation, calls = std::move(plan.calls)] {
             operation->comm = operation->group->collectives(operation->match, true);
             for (auto &call : calls) {
                 rondo_request_t request = nullptr;

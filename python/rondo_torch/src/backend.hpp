@@ -7,6 +7,11 @@
 namespace rondo_torch
 {
 
+// What PyTorch copies for a group that is split from another: the timeout, and what it sets itself.
+struct GroupOptions : c10d::Backend::Options {
+    using Options::Options;
+};
+
 class Backend : public c10d::Backend
 {
   public:
@@ -22,6 +27,10 @@ class Backend : public c10d::Backend
         return "rondo";
     }
     c10::intrusive_ptr<Options> getBackendOptions() override
+    {
+        return options_;
+    }
+    c10::intrusive_ptr<GroupOptions> group_options() const
     {
         return options_;
     }
@@ -125,7 +134,7 @@ class Backend : public c10d::Backend
                                        Milliseconds timeout);
 
     std::shared_ptr<Group> group_;
-    c10::intrusive_ptr<Options> options_;
+    c10::intrusive_ptr<GroupOptions> options_;
 };
 
 } // namespace rondo_torch

@@ -9,7 +9,7 @@ namespace rondo_torch
 Backend::Backend(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, Milliseconds timeout, std::string name,
                  std::vector<int64_t> global_ranks)
     : c10d::Backend(rank, size), group_(std::make_shared<Group>(rank, size, std::move(name), std::move(global_ranks), timeout)),
-      options_(c10::make_intrusive<Options>("rondo", timeout))
+      options_(c10::make_intrusive<GroupOptions>("rondo", timeout))
 {
     group_->open(store);
     init();
@@ -102,7 +102,7 @@ std::shared_ptr<Operation> Backend::message(const char *call, int peer, int tag,
         staged.copy_(tensor, true);
         operation->mark_stream();
         group_->watch(operation);
-        operation->begin_after_stream(&group_->messages, false, [operation, staged, peer, tag] {
+        operation->begin_after_stream(&group_->messages, [operation, staged, peer, tag] {
             operation->group->messages.send(operation, staged, peer, tag);
         });
         return operation;

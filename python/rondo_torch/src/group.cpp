@@ -23,8 +23,9 @@ struct Registry {
     const pid_t process = getpid();
 };
 
-constexpr auto GRACE = std::chrono::seconds(2);      // from a timeout to the end of its communicator
-constexpr auto REPORT_AGE = std::chrono::seconds(5); // for so long a report serves other operations too
+constexpr auto GRACE = std::chrono::seconds(2);         // from a timeout to the end of its communicator
+constexpr auto OPENING_GRACE = std::chrono::seconds(5); // beyond that for the error of a runtime on the GPU that does not open
+constexpr auto REPORT_AGE = std::chrono::seconds(5);    // for so long a report serves other operations too
 
 // Never freed: threads use it until the process is gone.
 Registry &registry()
@@ -275,7 +276,8 @@ std::map<std::string, std::map<std::string, uint64_t>> Group::statistics()
                             {"bytes_saved", of.bytes_saved},
                             {"memory_reserved", of.memory_reserved},
                             {"memory_allocated", of.memory_allocated},
-                            {"memory_budget", of.memory_budget}};
+                            {"memory_budget", of.memory_budget},
+                            {"spin_ns", of.spin_ns}};
     }
     return all;
 }
@@ -354,8 +356,22 @@ Clock::time_point Group::look()
     }
 }
 
+bool Group::postpone(Operation &operation)
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    const bool opening = gpu_.runtime == nullptr && !gpu_failure_;
+    if (!operation.needs_gpu || !opening || operation.postponed)
+        return false;
+    operation.postponed = true;
+    operation.deadline = Clock::now() + OPENING_GRACE;
+    watched_.emplace(operation.deadline, operation.shared_from_this());
+    return true;
+}
+
 void Group::expire(const std::shared_ptr<Operation> &operation)
 {
+    if (postpone(*operation))
+        return;
     std::string text = "Timed out: it is not complete after " + std::to_string(operation->timeout.count()) + " ms";
     text = describe(operation->name, RONDO_ERR_TIMEOUT, text + "; " + report());
     run_abort_hooks();

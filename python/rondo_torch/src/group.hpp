@@ -92,6 +92,9 @@ class Group : public std::enable_shared_from_this<Group>
     void end();               // close()'s thread
     Clock::time_point look(); // the watchdog
     void expire(const std::shared_ptr<Operation> &operation);
+    // Whether an operation that has timed out is watched for longer: it waits for the runtime on the GPU, and the error of
+    // that, which has the same timeout, will name the ranks that have not come.
+    bool postpone(Operation &operation);
     std::string report(); // what all ranks are doing; on the watchdog's thread
     // Ends the communicators whose time has come, and returns when the next one's comes.
     Clock::time_point abort_expired();

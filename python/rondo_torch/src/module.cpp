@@ -15,6 +15,14 @@ static rondo_torch::Backend &of_rondo(const c10::intrusive_ptr<c10d::Backend> &b
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
     module.doc() = "The c10d backend of Rondo.";
+    // Before PyTorch 2.15 split_group() in Python asks a backend for its options, and copies them.
+    pybind11::class_<rondo_torch::GroupOptions, c10::intrusive_ptr<rondo_torch::GroupOptions>, c10d::Backend::Options>(
+        module, "Options")
+        .def("__deepcopy__", [](const rondo_torch::GroupOptions &options, const pybind11::dict &) {
+            return c10::make_intrusive<rondo_torch::GroupOptions>(options);
+        });
+    pybind11::class_<rondo_torch::Backend, c10::intrusive_ptr<rondo_torch::Backend>, c10d::Backend>(module, "Backend")
+        .def_property_readonly("options", [](const rondo_torch::Backend &backend) { return backend.group_options(); });
     module.def(
         "create_backend",
         [](const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout,

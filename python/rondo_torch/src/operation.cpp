@@ -253,10 +253,10 @@ void Operation::mark_stream()
     ready->record(stream);
 }
 
-void Operation::begin_after_stream(const void *order, bool needs_gpu, std::function<void()> begin)
+void Operation::begin_after_stream(const void *order, std::function<void()> begin)
 {
     auto &streams = group->streams(device);
-    const auto may_begin = [needs_gpu, group = group, came = came_to(ready)] {
+    const auto may_begin = [needs_gpu = needs_gpu, group = group, came = came_to(ready)] {
         return (!needs_gpu || group->gpu_is_open()) && came();
     };
     bool now = false;

@@ -60,6 +60,8 @@ struct Operation : std::enable_shared_from_this<Operation> {
     std::mutex settling;
     std::vector<rondo_request_t> requests;
     bool received_by_messages = false;
+    bool needs_gpu = false; // its requests are of the group's runtime on the GPU
+    bool postponed = false; // the watchdog's: its deadline has been put off
 
     std::atomic<int> awaited{0}; // requests whose callbacks have not been called
 
@@ -75,7 +77,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
     // After mark_stream(): calls the function, which starts the requests, once the stream has come so far, and the group has a
     // runtime on the GPU if the operation needs it. Those of one order are started in the order of the calls. Throws the
     // function's error if it is called at once.
-    void begin_after_stream(const void *order, bool needs_gpu, std::function<void()> begin);
+    void begin_after_stream(const void *order, std::function<void()> begin);
     // Ends an operation on a GPU with this error, and returns true, if its requests have not been started.
     bool give_up(std::exception_ptr failure);
     // Looks whether the operation is complete, and completes it then. Never blocks.
