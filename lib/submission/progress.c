@@ -323,6 +323,8 @@ rondo_result_t rondo_request_callback(rondo_request_t handle, void (*fn)(void *a
     pthread_mutex_unlock(&queue->lock);
     if (!too_late && runtime->device->kind->attend != NULL) /* the thread that has started it may never wait for it */
         runtime->device->kind->attend(runtime->device, RONDO_ASSIST_NEVER);
+    if (!too_late && runtime->device->kind->poll_ns != 0) /* nor look at the queue, and the poller may be asleep */
+        rondo_poller_wake(runtime);
     if (too_late) /* it completed before the callback was set, which still is called once */
         fn(arg, request->result);
     return RONDO_SUCCESS;
