@@ -66,7 +66,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS) $(NCCL_KERNEL_TESTS) $(BUILD)/test/injection
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost recorder-cost ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan delays clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge fuzz-mutations interpreter-cost recorder-cost policies ucx-exchange need-jansson demo test test-all membership scale failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan delays clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -128,6 +128,10 @@ interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
 	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrolled allreduce --algorithm ring --channels 1 -b $(or $(MIN),64) -e 4M -f 16
 recorder-cost: $(BUILD)/rondo $(BUILD)/rondo-unrecorded
 	@$(PYTHON) test/bench/build_cost.py $(BUILD) unrecorded allreduce -b 8 -e 64K -f 8192
+
+# Ways to choose how long waits are. OPTIONS="--device cuda --ranks 2,4 --json FILE"
+policies: $(BUILD)/rondo
+	@$(PYTHON) test/bench/policies.py $(BUILD)/rondo $(OPTIONS)
 
 # What UCX moves by itself, beside which the ucx transport is measured. OPTIONS="--workers 2"
 $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.a

@@ -71,6 +71,7 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     if (daemon->lane_count > RONDO_LANES_MAX)
         daemon->lane_count = RONDO_LANES_MAX;
     daemon->policy = options->policy;
+    rondo_device_set_budgets(device, &options->policy.budgets);
     rondo_result_t result = RONDO_SUCCESS;
     list_tables(daemon, &tasks, tables);
     daemon->queues = kind->allocate_host(device, sizeof(*daemon->queues));
@@ -109,6 +110,19 @@ void rondo_daemon_destroy(struct rondo_device *device)
     device->trace = NULL;
     free(daemon);
     device->daemon = NULL;
+}
+
+static uint64_t ticks(const struct rondo_device *device, uint64_t nanoseconds)
+{
+    return (nanoseconds * device->ticks_per_us + 999) / 1000; /* no overflow: lib/base/environment.c bounds what is asked for */
+}
+
+void rondo_device_set_budgets(struct rondo_device *device, const struct rondo_budgets *nanoseconds)
+{
+    struct rondo_budgets *budgets = &device->daemon->policy.budgets;
+    budgets->initial = ticks(device, nanoseconds->initial);
+    budgets->alone = ticks(device, nanoseconds->alone);
+    budgets->cap = ticks(device, nanoseconds->cap);
 }
 
 int rondo_device_alive(const struct rondo_device *device)

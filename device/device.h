@@ -136,6 +136,7 @@ struct rondo_device {
     struct rondo_daemon *daemon; /* addresses and sizes, which a daemon gets when it starts */
     struct rondo_task *tasks;
     struct rondo_trace_records *trace; /* one for each block; NULL: none asked for */
+    uint32_t ticks_per_us;             /* of the clock that budgets are measured by: the kind's, before rondo_daemon_create */
 };
 
 extern const struct rondo_device_kind rondo_host_device;
@@ -145,6 +146,8 @@ extern const struct rondo_device_kind rondo_host_device;
 #define RONDO_OPERATIONS_MAX 65536
 rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct rondo_device_options *options);
 void rondo_daemon_destroy(struct rondo_device *device);
+/* Sets the budgets of waits, in nanoseconds. A daemon that runs takes notice at its next start at the latest. */
+void rondo_device_set_budgets(struct rondo_device *device, const struct rondo_budgets *nanoseconds);
 
 /* Whether a daemon runs or has been claimed. Waits while one is about to leave, which takes one look at the queue. */
 int rondo_device_alive(const struct rondo_device *device);

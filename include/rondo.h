@@ -314,20 +314,20 @@ typedef struct {
     const char *host_id;                /**< ranks with different ids do not share memory; NULL: this host's */
     double timeout;                     /**< seconds until a stuck operation is reported and fails; 0: never; -1: environment */
     int check;                          /**< 1: every call is compared across ranks; 0: not; -1: environment */
-    int preempt;            /**< 0: a stuck operation is never preempted (for comparison only); 1: it is; -1: environment */
-    int blocks;             /**< blocks that the daemon runs; 0: by the device's cores; -1: environment */
-    int stream_blocks;      /**< largest number of blocks of one operation on a stream; 0: chosen; -1: environment */
-    int sm;                 /**< most multiprocessors of a GPU to take; 0: copy engines where they can; -1: environment */
-    const char *order;      /**< order of the task table: "fifo" or "priority"; NULL: environment */
-    const char *spin;       /**< how the spin budgets are chosen: "fixed", "adaptive" or "profile"; NULL: environment */
-    int64_t spin_initial;   /**< polls granted to the first task of the table; -1: environment */
-    int spin_decay;         /**< percentage of a task's polls that the next task of the table is granted; -1: environment */
-    int spin_boost;         /**< factor by which a successful primitive multiplies its task's polls; -1: environment */
-    int64_t spin_cap;       /**< largest number of polls that a task can be granted; -1: environment */
-    int64_t quit_idle_us;   /**< microseconds without work after which the daemon quits; -1: environment */
-    int64_t quit_stuck_us;  /**< microseconds without progress after which the daemon quits; -1: environment */
-    int64_t residency_us;   /**< microseconds after which the daemon quits in any case; -1: environment */
-    int64_t memory_budget;  /**< bytes of connector memory that this rank may reserve; -1: environment */
+    int preempt;           /**< 0: a stuck operation is never preempted (for comparison only); 1: it is; -1: environment */
+    int blocks;            /**< blocks that the daemon runs; 0: by the device's cores; -1: environment */
+    int stream_blocks;     /**< largest number of blocks of one operation on a stream; 0: chosen; -1: environment */
+    int sm;                /**< most multiprocessors of a GPU to take; 0: copy engines where they can; -1: environment */
+    const char *order;     /**< order of the task table: "fifo" or "priority"; NULL: environment */
+    const char *spin;      /**< how the spin budgets are chosen: "fixed", "adaptive" or "profile"; NULL: environment */
+    int64_t spin_initial;  /**< nanoseconds that a wait of the table's first task may take; 0: by the device; -1: environment */
+    int spin_decay;        /**< percentage of a task's time that the next task of the table is granted; -1: environment */
+    int spin_boost;        /**< factor by which a successful primitive multiplies its task's time; -1: environment */
+    int64_t spin_cap;      /**< most nanoseconds that progress raises a task's time to; 0: by the device; -1: environment */
+    int64_t quit_idle_us;  /**< microseconds without work after which the daemon quits; -1: environment */
+    int64_t quit_stuck_us; /**< microseconds without progress after which the daemon quits; -1: environment */
+    int64_t residency_us;  /**< microseconds after which the daemon quits in any case; -1: environment */
+    int64_t memory_budget; /**< bytes of connector memory that this rank may reserve; -1: environment */
     double connect_timeout; /**< seconds to wait until all ranks are connected; -1: environment */
 } rondo_config_t;
 
@@ -477,6 +477,7 @@ typedef struct {
     uint64_t memory_reserved;              /**< bytes of connector memory in use */
     uint64_t memory_allocated;             /**< bytes of rondo_alloc() in use */
     uint64_t memory_budget;                /**< most that memory_reserved can become */
+    uint64_t spin_ns;                      /**< nanoseconds that blocks have waited for tasks which they then left */
 } rondo_stats_t;
 
 /**

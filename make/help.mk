@@ -53,6 +53,7 @@ Measurements
   make gpu-network     GPUs as if on several hosts, beside UCX by itself
   make interpreter-cost   the ring interpreted, and unrolled by hand (host device)
   make recorder-cost      all-reduces with the flight recorder, and without it (host device)
+  make policies           ways to choose how long waits are (OPTIONS="--device cuda --ranks 2,4")
   make ucx-exchange    what UCX moves by itself (OPTIONS="--workers 2")
 Documentation
   make docs            the pages of docs/ that are generated

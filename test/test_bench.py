@@ -155,3 +155,38 @@ def test_varied_input(tmp_path):
 ])
 def test_bad_usage(options):
     run(program("rondo"), "bench", *options, expect=2)
+
+
+def test_policy(tmp_path):
+    """Every program under every policy, in the order of the rounds, with exact results; and what is in force is the device's own."""
+    found = bench(tmp_path, "policy", "--ranks", 2, "--rounds", 1, "-n", 1)
+    rows = {}
+    for row in found["rows"]:
+        rows.setdefault(row["program"], []).append(row)
+    assert len(rows) == 8 and all([row["policy"] for row in some[:3]] == ["default", "raised", "profile"] and len(some) == 15
+                                  for some in rows.values())
+    for some in rows.values():
+        assert all(row["time_us"] > 0 and row["iterations"] == 1 and len(row["rounds_us"]) == 1 for row in some)
+        assert [row["initial_ns"] for row in some[3:]] == sorted(row["initial_ns"] for row in some[3:])
+    assert sum(row["preemptions"] for some in rows.values() for row in some) > 0
+    assert sum(row["spin_us"] for some in rows.values() for row in some) > 0
+    run(program("rondo"), "info", "--device", "host", "--json", tmp_path / "info.json")
+    told = json.loads((tmp_path / "info.json").read_text())["runtime"]["spin"]
+    assert told["initial_from"] == told["cap_from"] == "the device's" and told["alone_ns"] > told["initial_ns"] > 0, told
+
+
+@pytest.mark.parametrize("given, initial, alone, cap", [
+    ({"RONDO_SPIN_INITIAL": 3000}, 3000, 3000, 3000), ({"RONDO_SPIN_INITIAL": 700, "RONDO_SPIN_CAP": 90000}, 700, 700, 90000),
+    ({"RONDO_SPIN_CAP": 300}, 300, 300, 300), ({"RONDO_SPIN_INITIAL": 5000, "RONDO_SPIN_CAP": 10}, 5000, 5000, 5000)])
+def test_budgets_that_are_given(given, initial, alone, cap, tmp_path):
+    run(program("rondo"), "info", "--device", "host", "--json", tmp_path / "info.json", **given)
+    told = json.loads((tmp_path / "info.json").read_text())["runtime"]["spin"]
+    assert (told["initial_ns"], told["alone_ns"], told["cap_ns"]) == (initial, alone, cap), told
+    for name in given:
+        assert told[{"RONDO_SPIN_INITIAL": "initial_from", "RONDO_SPIN_CAP": "cap_from"}[name]] == name
+
+
+@pytest.mark.parametrize("options, word", [(["--mode", "blocking"], "no --mode"), (["-i"], "-i"), (["-d", "double"], "floats"),
+                                           (["--compress", "8"], "--compress"), (["--rounds", "16"], "--rounds 16 is more than 15")])
+def test_policy_refuses(options, word):
+    assert word in run(program("rondo"), "bench", "policy", "--ranks", 2, "--device", "host", *options, expect=2)

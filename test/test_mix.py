@@ -22,6 +22,13 @@ def test_small_budgets(spin, order):
     run(program("mix"), "--ranks", 4, "--spin", spin, "--order", order, "--iterations", 5, "--seed", 200 + spin)
 
 
+@pytest.mark.parametrize("policy", ["fixed", "adaptive", "profile"])
+def test_policies(policy):
+    """Budgets that stay, that progress raises, and that are measured."""
+    run(program("mix"), "--ranks", 4, "--persistent", 8, "--iterations", 4, "--seed", 250, RONDO_SPIN=policy,
+        RONDO_SPIN_CAP=0 if policy == "profile" else 100000)
+
+
 def test_many_threads():
     run(program("mix"), "--ranks", 2, "--threads", 6, "--persistent", 4, "--iterations", 4, "--seed", 300)
 

@@ -142,6 +142,15 @@ RONDO_FUNCTION uint64_t rondo_clock_ns(void)
     return now;
 }
 
+/* Ticks of the clock that waits are measured by: cycles of the thread's multiprocessor. */
+RONDO_FUNCTION uint64_t rondo_ticks(void)
+{
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
+    return now;
+}
+#define RONDO_LOOK_TICKS 500 /* that a look at memory takes, about */
+
 #else
 
 /* ---- the host: C11 with GCC's atomic builtins, known to the thread sanitizer ---- */
@@ -252,6 +261,13 @@ RONDO_FUNCTION uint64_t rondo_clock_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
 }
+
+/* Ticks of the clock that waits are measured by: nanoseconds. */
+RONDO_FUNCTION uint64_t rondo_ticks(void)
+{
+    return rondo_clock_ns();
+}
+#define RONDO_LOOK_TICKS 28 /* that a look at memory takes, with the pause after it, about */
 
 #endif
 #endif

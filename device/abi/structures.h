@@ -430,10 +430,16 @@ struct rondo_queues {
 
 enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 
+/* For how long a task is waited for in a visit. The daemon has them in ticks of its device's clock (rondo_ticks), all others in
+ * nanoseconds. */
+struct rondo_budgets {
+    uint64_t initial; /* granted to the first task */
+    uint64_t alone;   /* and to a task that has its block for itself */
+    uint64_t cap;     /* upper bound of what progress raises a grant to */
+};
+
 struct rondo_policy {
-    uint64_t initial;         /* polls granted to the first task */
-    uint64_t alone;           /* and to a task that has its block for itself */
-    uint64_t cap;             /* upper bound of a task's grant */
+    struct rondo_budgets budgets;
     uint32_t decay;           /* percent: each later task's grant relative to the one before it */
     uint32_t boost;           /* factor on a task's grant after each successful primitive */
     uint32_t order;           /* enum rondo_order */
@@ -441,8 +447,7 @@ struct rondo_policy {
     uint32_t readiness_check; /* a preempted task is visited again only when a readiness check finds that what it waits for has
                                  come */
     uint32_t spread;          /* distance in blocks between the first program blocks of a lane and the next; 0: none */
-    uint32_t yield_mask;      /* a wait gives the core away every yield_mask + 1 polls */
-    uint32_t yield_polls;     /* and counts then as so many polls more: a multiple of yield_mask + 1 */
+    uint32_t yield_mask;      /* a wait gives the core away every yield_mask + 1 looks */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
 };
 
@@ -475,6 +480,7 @@ struct rondo_task {
 
 struct rondo_block_statistics {
     uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent, bytes_saved;
+    uint64_t spin_ticks; /* of waits that ended with their budgets */
 };
 
 /* What other threads read of a block. */

@@ -288,6 +288,10 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
     rondo_log(RONDO_LOG_DEBUG, cuda->rank, "kernels take up to %zu bytes of a stack of %zu", most, stack);
     cuda->overlaps = properties.major >= 9;
     cuda->multiprocessors = (uint32_t) properties.multiProcessorCount;
+    int kilohertz = 0;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, cuda->index);
+    cuda->base.ticks_per_us = (uint32_t) (kilohertz / 1000);
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "loading the kernels");
 }
 

@@ -13,8 +13,8 @@
 #include "device/move/mover_table.h"
 
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks at the host's memory */
-#define RONDO_GROUP_POLLS    200 /* budget of one part of several in a visit, */
-#define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
+#define RONDO_GROUP_TICKS    (200 * RONDO_LOOK_TICKS) /* budget of one part of several in a visit, */
+#define RONDO_ALONE_TICKS    (4000 * RONDO_LOOK_TICKS) /* and of a part that is alone: about a millisecond */
 #define RONDO_WITHDRAW_POLLS (1 << 20) /* looks at a sender that is storing while its receiver gives up: a second */
 #define RONDO_WARP_PATIENCE  1000 /* looks at warps that do not advance: about a millisecond */
 
@@ -144,7 +144,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
         return;
     }
     for (;;) {
-        run.budget = RONDO_ALONE_POLLS;
+        run.budget = RONDO_ALONE_TICKS;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED)
             break;
         if (rondo_interrupted(queues, workers->operation.lane)) {
@@ -252,7 +252,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         flags[k].begun = flags[k].told = flags[k].done = 0;
     for (uint32_t round = 1; left > 0; round++)
         for (uint32_t k = 0; k < mine; k++) {
-            uint64_t budget = left == 1 ? RONDO_ALONE_POLLS : RONDO_GROUP_POLLS;
+            uint64_t budget = left == 1 ? RONDO_ALONE_TICKS : RONDO_GROUP_TICKS;
             if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
                                                    budget, &flags[k], workers)) {
                 flags[k].done = 1;

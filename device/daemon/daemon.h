@@ -72,7 +72,7 @@ RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const s
         rondo_own_program_block(daemon, block, RONDO_NOTIFICATION_LANE(notifications)) <
             RONDO_NOTIFICATION_BLOCKS(notifications) &&
         RONDO_NOTIFICATION_BLOCKS(notifications) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
-        rondo_workers_begin_again(workers, &daemon->operations[RONDO_NOTIFICATION_SLOT(notifications)], policy->alone);
+        rondo_workers_begin_again(workers, &daemon->operations[RONDO_NOTIFICATION_SLOT(notifications)], policy->budgets.alone);
 }
 
 /* Learns from the host which lanes have failed, and whether to stop. By block 0. */
@@ -250,6 +250,13 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     block->completions++;
 }
 
+/* The word by which the block learns of more work: of the next submission, or of the next notification. */
+RONDO_FUNCTION const uint64_t *rondo_coming(const struct rondo_daemon *daemon, const struct rondo_block *block)
+{
+    return block->index == 0 ? &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH].what
+                             : &daemon->notifications[block->notifications_read % RONDO_QUEUE_DEPTH];
+}
+
 /* Prepares the run of one program block of an operation. The operation itself is not read: the worker group loads it
  * (rondo_workers_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
@@ -264,6 +271,8 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
     run->failed = &daemon->lanes[lane].failed;
     run->program_block = program_block;
     run->early = 0;
+    run->coming = NULL;
+    run->come = 0;
 }
 
 /* Whether the block's part of an operation that was begun again is under way, and was all. */
@@ -278,7 +287,7 @@ RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_wo
     return 1;
 }
 
-/* Runs the task's part of the operation at home, with a budget of grant polls. */
+/* Runs the task's part of the operation at home; each of its waits may take so many ticks as grant says. */
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_workers *workers, struct rondo_task *task,
                                                  const struct rondo_operation *home, struct rondo_context *context,
@@ -294,6 +303,12 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     run.policy = &daemon->policy;
     run.interrupts = &block->interrupts;
     run.budget = grant;
+#if !defined(__CUDACC__) /* a GPU's look at a submission takes longer than the looks between two of its clock */
+    if (block->tasks <= 1) {
+        run.coming = rondo_coming(daemon, block);
+        run.come = rondo_load_relaxed(run.coming);
+    }
+#endif
     enum rondo_outcome outcome = rondo_engine_run(&run);
     if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.readiness_check)
         task->awaited = rondo_awaits(&run);
@@ -334,7 +349,7 @@ RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon 
     return RONDO_VISIT_KEEP;
 }
 
-/* Visits a task with a budget of so many polls. Returns what becomes of it. */
+/* Visits a task. grant: ticks that each of its waits may take. Returns what becomes of it. */
 RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_task *task, struct rondo_workers *workers, uint64_t grant)
 {
@@ -456,7 +471,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
                                       struct rondo_workers *workers, int return_early)
 {
     const uint32_t tasks = block->tasks, completions = block->completions;
-    uint64_t grant = tasks == 1 ? daemon->policy.alone : daemon->policy.initial;
+    uint64_t grant = tasks == 1 ? daemon->policy.budgets.alone : daemon->policy.budgets.initial;
     uint32_t worth = 0, retained = 0, again = 0, i = 0;
     for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);

@@ -30,9 +30,9 @@
 RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct rondo_end *end)
 {
     const uint64_t *word = rondo_direct_write_word(end->watched);
-    uint64_t polls = 0;
+    struct rondo_wait wait = {0, 0};
     while (rondo_load_relaxed(word) == RONDO_DIRECT_WRITE_NONE)
-        if (!rondo_looks_again(run, end->peer + 1, &polls))
+        if (!rondo_looks_again(run, end->peer + 1, &wait))
             return 0;
     return 1;
 }

@@ -54,15 +54,16 @@ RONDO_FUNCTION void rondo_begin(struct rondo_run *run, const struct rondo_instru
  * stores nothing. Returns 0 if stuck. */
 RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
+    const uint64_t most = run->policy->preempt ? rondo_looks_within(run->budget, 256) : 256;
+    struct rondo_wait wait = {most, rondo_ticks()};
     rondo_begin(run, instruction, most);
     while (!rondo_workers_finish(run->workers)) {
-        if (rondo_outrun(run, polls)) {
+        if (rondo_outrun(run, &wait)) {
             rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
             run->sent = (instruction->flags & RONDO_EXCHANGE) != 0;
             return 0;
         }
-        polls += most;
+        wait.looks += most;
         rondo_workers_repeat(run->workers);
     }
     run->sent = 0;

@@ -14,8 +14,8 @@
 #include "device/engine/use.h"
 #include "device/engine/zero_copy.h"
 
-#define RONDO_RECEIVE_ACTION_POLLS                                                                                             \
-    4 /* budget of a wait for the network: the waiting thread may be the one that has to run the proxy */
+#define RONDO_RECEIVE_ACTION_TICKS                                                                                             \
+    (4 * RONDO_LOOK_TICKS) /* budget of a wait for the network: the waiting thread may be the one that has to run the proxy */
 
 /* The connector that the instruction's receive actions belong to; NULL if the instruction can have none. One slice of such
  * an instruction is one slot. */
@@ -102,8 +102,8 @@ RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instr
     for (uint32_t i = 0; (instruction->actions & RONDO_SEND) && i < instruction->send_count; i++)
         performed |= !(instruction->flags & RONDO_DIRECT_OUT) &&
                      rondo_end_of(run, instruction->send_first + i)->source_references != NULL;
-    if (performed && run->budget > RONDO_RECEIVE_ACTION_POLLS)
-        run->budget = RONDO_RECEIVE_ACTION_POLLS;
+    if (performed && run->budget > RONDO_RECEIVE_ACTION_TICKS)
+        run->budget = RONDO_RECEIVE_ACTION_TICKS;
     rondo_post_receive_action(run, instruction);
 }
 

@@ -62,9 +62,9 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     run->unpublished = *instruction;
     run->pending = 1;
     rondo_count_moved(run, instruction, bytes);
-    if (run->budget < policy->cap) {  /* else the task was granted more because it is alone */
-        run->budget *= policy->boost; /* no overflow: lib/runtime/settings.c bounds cap and boost */
-        run->budget = run->budget < policy->cap ? run->budget : policy->cap;
+    if (run->budget < policy->budgets.cap) { /* else the task was granted more because it is alone */
+        run->budget *= policy->boost;        /* no overflow: lib/base/environment.c bounds cap and boost */
+        run->budget = run->budget < policy->budgets.cap ? run->budget : policy->budgets.cap;
     }
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_workers_repeat_ends(run->workers, instruction->send_first, instruction->send_count);

@@ -38,7 +38,10 @@ struct rondo_run {
     const uint32_t *failed;     /* the lane's: not 0 ends waits that have no budget */
     const uint64_t *interrupts; /* the count of the host's interrupts that the block has answered; a newer one ends waits that
                                    have no budget */
-    uint64_t budget;
+    uint64_t budget;            /* of a wait, in ticks */
+    const uint64_t *coming;     /* the word by which the block will learn of more work, while it has none but this; NULL: it has
+                                   more,     or does not look */
+    uint64_t come;              /* what the word was when the run began */
     struct rondo_instruction unpublished; /* executed, but not yet published */
     int pending;                          /* there is such an instruction */
     uint32_t program_block;
@@ -57,6 +60,13 @@ struct rondo_run {
     uint32_t sent;         /* an exchange is stuck, but its data have been sent */
     uint32_t element_bytes;
 };
+
+/* Looks at memory that a budget has time for: 1 to most. */
+RONDO_FUNCTION uint64_t rondo_looks_within(uint64_t budget, uint64_t most)
+{
+    const uint64_t looks = budget / RONDO_LOOK_TICKS;
+    return looks < 1 ? 1 : looks < most ? looks : most;
+}
 
 /* A part's end by its index. */
 RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)

@@ -38,7 +38,7 @@ RONDO_FUNCTION int rondo_take_reference(struct rondo_run *run, const struct rond
                                         char *place, size_t bytes)
 {
     const uint64_t source = rondo_load_acquire(&reference->source);
-    uint64_t polls = 0;
+    struct rondo_wait wait = {0, 0};
     if (source > RONDO_REFERENCE_WITHDRAWN) {
         const struct rondo_single_copy_peer *peer = &run->workers->single_copy_peers[end->peer];
         char *to = place != NULL ? place : rondo_slot(end);
@@ -55,7 +55,7 @@ RONDO_FUNCTION int rondo_take_reference(struct rondo_run *run, const struct rond
     }
     /* Acquire: the bytes are in the slot. A reference that has been withdrawn stays so until this operation fails, too. */
     while (rondo_load_acquire(&reference->source) != RONDO_REFERENCE_NONE)
-        if (!rondo_looks_again(run, end->peer + 1, &polls))
+        if (!rondo_looks_again(run, end->peer + 1, &wait))
             return 0;
     return 1;
 }
@@ -90,9 +90,9 @@ RONDO_FUNCTION int rondo_take_references(struct rondo_run *run, const struct ron
 RONDO_FUNCTION int rondo_await_readers(struct rondo_run *run)
 {
     const struct rondo_end *end;
-    uint64_t polls = 0;
+    struct rondo_wait wait = {0, 0};
     while ((end = rondo_visit_references(run->operation, run->part, run->workers->single_copy_peers, rondo_is_unread)) != NULL)
-        if (!rondo_looks_again(run, end->peer + 1, &polls))
+        if (!rondo_looks_again(run, end->peer + 1, &wait))
             return 0;
     return 1;
 }

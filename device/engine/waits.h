@@ -119,13 +119,48 @@ RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, int32_t mi
     rondo_store_relaxed(run->waiting, (uint64_t) missing);
 }
 
-/* Whether a wait that has taken so many polls has to end. Without preemption only the host's interrupts and the lane's
- * failure end one. */
-RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
+/* A wait that has begun: how often it has looked in vain, and since when. */
+struct rondo_wait {
+    uint64_t looks;
+    uint64_t since; /* 0: the clock has not been read yet */
+};
+
+/* Reading the clock takes a host as long as a look. So a short wait does without, a long one reads it now and then, and a
+ * budget of few looks is counted in looks. */
+#if defined(__CUDACC__)
+#define RONDO_LOOKS_UNTIMED 0
+#define RONDO_LOOKS_A_CLOCK 1
+#define RONDO_LOOKS_COUNTED 2
+#else
+#define RONDO_LOOKS_UNTIMED 4
+#define RONDO_LOOKS_A_CLOCK 16 /* more than the above */
+#define RONDO_LOOKS_COUNTED 16
+#endif
+
+/* Whether the block has got more work since the run began. */
+RONDO_FUNCTION int rondo_has_more(const struct rondo_run *run)
 {
-    if (run->policy->preempt)
-        return polls >= run->budget;
-    return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
+    return run->coming != NULL && rondo_load_relaxed(run->coming) != run->come;
+}
+
+/* Whether the wait has to end, after a look in vain. Without preemption only the host's interrupts and the lane's failure end
+ * one. */
+RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, struct rondo_wait *wait)
+{
+    if (!run->policy->preempt)
+        return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
+    uint64_t waited = wait->looks * RONDO_LOOK_TICKS;
+    if (run->budget >= RONDO_LOOKS_COUNTED * RONDO_LOOK_TICKS) {
+        if (wait->since == 0 && wait->looks >= RONDO_LOOKS_UNTIMED)
+            wait->since = rondo_ticks() - RONDO_LOOKS_UNTIMED * RONDO_LOOK_TICKS;
+        if (wait->looks % RONDO_LOOKS_A_CLOCK != 0 || wait->since == 0)
+            return 0;
+        waited = rondo_ticks() - wait->since;
+    }
+    if (waited < run->budget && !rondo_has_more(run))
+        return 0;
+    rondo_count(&run->statistics->spin_ticks, waited);
+    return 1;
 }
 
 /* The word by which the end's peer, or the slowest of its receivers, gives slots back. */
@@ -207,19 +242,19 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
                                                  : 1;
 }
 
-#define RONDO_REFUSAL_POLLS 256 /* from one look for refused references to the next: a divisor of policy->yield_polls */
+#define RONDO_REFUSAL_LOOKS 256 /* from one look for refused references to the next */
 
-/* After a poll in vain. missing: see rondo_missing. Yields the core now and then. Returns 0 if the budget is spent. */
-RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uint64_t *polls)
+/* After a look in vain. missing: see rondo_missing. Yields the core now and then. Returns 0 if the budget is spent. */
+RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, struct rondo_wait *wait)
 {
-    const int over = rondo_outrun(run, *polls);
-    if (over || *polls % RONDO_REFUSAL_POLLS == 0)
+    const int over = rondo_outrun(run, wait);
+    if (over || wait->looks % RONDO_REFUSAL_LOOKS == 0)
         rondo_fill_refused(run);
     if (over || !run->policy->preempt)
         rondo_report_missing(run, missing);
-    if (!over && rondo_relax(*polls, run->policy->yield_mask))
-        *polls += run->policy->yield_polls; /* a yield takes as long as so many polls */
-    ++*polls;
+    if (!over)
+        rondo_relax(wait->looks, run->policy->yield_mask);
+    wait->looks++;
     return !over;
 }
 
@@ -227,12 +262,12 @@ RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uin
  * stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    uint64_t polls = 0;
+    struct rondo_wait wait = {0, 0};
     for (;;) {
         const int32_t missing = rondo_missing(run, instruction, bytes);
         if (missing == RONDO_MISSES_NOTHING)
             return 1;
-        if (!rondo_looks_again(run, missing, &polls))
+        if (!rondo_looks_again(run, missing, &wait))
             return 0;
     }
 }

@@ -351,14 +351,15 @@ RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const 
 
 /* The same for an operation that is started again unchanged: its only slice operation is still described, and the workers
  * know its ends. Begins the block's part if that is so; the caller must visit the part next. */
-RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
+RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home,
+                                              uint64_t budget)
 {
     if (!workers->again || workers->home != home)
         return;
     workers->current = workers->again - 1;
     rondo_workers_slice_op(workers)->sent = 0;
     rondo_workers_forget_progress(workers);
-    workers->polls = polls < RONDO_AHEAD_POLLS ? polls : RONDO_AHEAD_POLLS;
+    workers->polls = rondo_looks_within(budget, RONDO_AHEAD_POLLS);
     rondo_workers_command(workers, RONDO_COMMAND_AGAIN);
     workers->begun = 1;
 }

@@ -182,11 +182,12 @@ RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const 
     return 0;
 }
 /* Begins a part again that is started unchanged: never. */
-RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
+RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home,
+                                              uint64_t budget)
 {
     (void) workers;
     (void) home;
-    (void) polls;
+    (void) budget;
 }
 /* Bytes that such a part has sent; -1: it has not been begun. */
 RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers, struct rondo_context *context)

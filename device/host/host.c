@@ -326,7 +326,7 @@ static int run_inline(struct rondo_device *device, uint32_t lane, uint32_t slot,
     struct rondo_host *host = host_of(device);
     const struct rondo_daemon *daemon = device->daemon;
     return rondo_run_inline(daemon, &daemon->blocks[0], &host->runners[0].workers, lane, slot, fresh,
-                            waits ? daemon->policy.alone : 0);
+                            waits ? daemon->policy.budgets.alone : 0);
 }
 
 static void assist_end(struct rondo_device *device, int idle, enum rondo_assist helper)
@@ -403,6 +403,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the host device");
     }
     host->base.kind = &rondo_host_device;
+    host->base.ticks_per_us = 1000;
     host->blocks = options->blocks;
     host->notify = options->notify;
     host->notify_argument = options->notify_argument;

@@ -359,6 +359,20 @@ def recorder():
                    for row in load("recorder").rows])
 
 
+def policies(name):
+    """Programs under ways to choose how long waits are: the default's time, and the others' by that."""
+    data = load(name)
+    several = len(data.values("ranks")) > 1
+    others = [policy for policy in data.values("policy") if policy != "default"]
+    rows = []
+    for ranks in data.values("ranks"):
+        for program in data.values("program"):
+            of = {row["policy"]: row["time_us"] for row in data.select(ranks=ranks, program=program)}
+            rows.append(([str(ranks)] if several else []) + [program, number(of["default"])] +
+                        [f"{of[policy] / of['default']:.2f}" for policy in others])
+    return render((["ranks"] if several else []) + ["program", "default, us"] + [policy.removeprefix("fixed ") for policy in others], rows)
+
+
 def interval(row, name):
     if row[name] == "":
         return ""

@@ -30,7 +30,7 @@ static const char launching[] = "Launching", connecting[] = "Transports and netw
 #define RANKS_MOST        (1 << 20)
 #define SECONDS_MOST      1e9
 #define MICROSECONDS_MOST INT32_MAX
-#define POLLS_MOST        1e12
+#define NANOSECONDS_MOST  1e12
 #define BYTES_MOST        ((double) ((int64_t) 1 << 50))
 #define SIGNAL_MOST       64
 #define TRACE_LEAST       65536 /* the names of the tracks of a host's ranks take so much */
@@ -143,14 +143,15 @@ static const rondo_variable_t table[] = {
     {scheduling, "RONDO_ORDER", "fifo", "order of the task table: fifo or priority", CHOICE, "", 0, 0, "fifo,priority"},
     {scheduling, "RONDO_SPIN", "adaptive", "how spin budgets are chosen: fixed, adaptive or profile", CHOICE, "", 0, 0,
      "adaptive,fixed,profile"},
-    {scheduling, "RONDO_SPIN_INITIAL", "200", "polls granted to the first task of the table", INTEGER, "polls", 1, POLLS_MOST,
-     ""},
-    {scheduling, "RONDO_SPIN_DECAY", "50", "percentage of a task's polls that the next task of the table is granted", INTEGER,
+    {scheduling, "RONDO_SPIN_INITIAL", "0",
+     "time that a wait of the first task of the table may take before the task is preempted; 0: by the device", INTEGER,
+     "nanoseconds", 0, NANOSECONDS_MOST, ""},
+    {scheduling, "RONDO_SPIN_DECAY", "50", "percentage of a task's time that the next task of the table is granted", INTEGER,
      "percent", 0, 100, ""},
-    {scheduling, "RONDO_SPIN_BOOST", "20", "factor by which a successful primitive multiplies its task's polls", INTEGER, "", 1,
+    {scheduling, "RONDO_SPIN_BOOST", "20", "factor by which a successful primitive multiplies its task's time", INTEGER, "", 1,
      1000, ""},
-    {scheduling, "RONDO_SPIN_CAP", "4000", "largest number of polls that a task can be granted", INTEGER, "polls", 1,
-     POLLS_MOST, ""},
+    {scheduling, "RONDO_SPIN_CAP", "0", "longest such time that progress raises a task's to; 0: by the device", INTEGER,
+     "nanoseconds", 0, NANOSECONDS_MOST, ""},
     {scheduling, "RONDO_READINESS_CHECK", "1",
      "1: a preempted task is visited again when the word that it waits for seems to have changed; 0: in every round", INTEGER,
      "", 0, 1, ""},

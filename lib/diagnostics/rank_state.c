@@ -21,6 +21,7 @@ static const struct count {
     {"operations_submitted", "Operations given to the device.", offsetof(rondo_stats_t, submitted), 1},
     {"operations_completed", "Operations of those that have completed.", offsetof(rondo_stats_t, completed), 1},
     {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(rondo_stats_t, preemptions), 1},
+    {"spin_ns", "Nanoseconds of waits that exceeded their budgets.", offsetof(rondo_stats_t, spin_ns), 1},
     {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(rondo_stats_t, context_loads), 1},
     {"context_saves", "Positions of tasks saved by the daemon.", offsetof(rondo_stats_t, context_saves), 1},
     {"daemon_starts", "Runs of the daemon.", offsetof(rondo_stats_t, daemon_starts), 1},

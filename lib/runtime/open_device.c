@@ -6,16 +6,14 @@
 #endif
 #include "lib/base/error.h"
 #include "lib/runtime/common_settings.h"
+#include "lib/runtime/spin.h"
 #include "lib/select/select.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/queue.h"
 #include "lib/submission/state.h"
 #include "proxy/proxies.h"
 
-#define GPU_POLLS       8
-#define GPU_POLLS_ALONE 64 /* granted to a task that is alone */
-#define GPU_SPREAD      5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
-#define NETWORK_POLLS   8
+#define GPU_SPREAD 5 /* blocks between a lane's first one and the next lane's; no divisor of their number */
 
 /* wake of the device options: wakes the proxies. Any thread. */
 static void wake(void *argument)
@@ -60,16 +58,15 @@ rondo_result_t rondo_choose_device(struct rondo_runtime *runtime, const rondo_co
     return RONDO_SUCCESS;
 }
 
-/* Sets the policy's defaults for a GPU, where a poll takes much longer than on a host but a context switch longer still, and
- * spreads many small operations over all blocks. */
-static void adapt_to_gpu(struct rondo_startup *startup)
+/* Where this rank's blocks wait, of which the host has so many. A wait for a slot that the proxy brings yields too, because the
+ * slot comes late, and the waiting thread may have to bring it. */
+static enum rondo_spin_place place_of(const struct rondo_runtime *runtime, uint32_t threads)
 {
-    struct rondo_policy *policy = &startup->policy;
-    if (!startup->spin_given) {
-        policy->initial = policy->cap = GPU_POLLS;
-        policy->alone = GPU_POLLS_ALONE;
-    }
-    policy->spread = GPU_SPREAD;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        return RONDO_SPIN_ON_GPU;
+    if (rondo_spans_hosts(runtime))
+        return RONDO_SPIN_ACROSS_HOSTS;
+    return threads > runtime->peers[runtime->rank].cores ? RONDO_SPIN_ON_SHARED_CORES : RONDO_SPIN_ON_HOST;
 }
 
 rondo_result_t rondo_open_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
@@ -86,18 +83,12 @@ rondo_result_t rondo_open_device(struct rondo_runtime *runtime, struct rondo_sta
                                            .wake = wake,
                                            .wake_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
-    uint32_t threads = options.blocks * near;
-    /* A poll for a slot that the proxy brings may yield, because the slot comes late, and the waiting thread may have to bring
-     * it. */
-    int yields = threads > runtime->peers[runtime->rank].cores || rondo_spans_hosts(runtime);
-    startup->policy.yield_mask = yields ? 15 : 8191;
-    startup->policy.yield_polls = yields ? 1024 : 0;
-    /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that polls long delays the slot that
-     * it polls for. */
-    if (!startup->spin_given && rondo_spans_hosts(runtime) && runtime->device_type == RONDO_DEVICE_HOST)
-        startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
-    if (runtime->device_type == RONDO_DEVICE_CUDA)
-        adapt_to_gpu(startup);
+    const struct rondo_budgets asked = startup->policy.budgets;
+    const enum rondo_spin_place place = place_of(runtime, options.blocks * near);
+    startup->policy.budgets = rondo_spin_budgets(&asked, place);
+    startup->policy.yield_mask = place == RONDO_SPIN_ON_SHARED_CORES || rondo_spans_hosts(runtime) ? 15 : 8191;
+    if (runtime->device_type == RONDO_DEVICE_CUDA) /* many small operations are spread over all blocks */
+        startup->policy.spread = GPU_SPREAD;
     options.policy = startup->policy;
     options.index = runtime->device_index;
 #if RONDO_WITH_CUDA

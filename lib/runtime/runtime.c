@@ -29,7 +29,7 @@
 #include "lib/runtime/common_settings.h"
 #include "lib/runtime/dispatch.h"
 #include "lib/runtime/open_device.h"
-#include "lib/runtime/profile.h"
+#include "lib/runtime/spin.h"
 #include "lib/runtime/single_copy.h"
 #include "lib/runtime/upcalls.h"
 #include "proxy/proxies.h"
@@ -436,7 +436,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_poller_create(runtime);
     }
     if (result == RONDO_SUCCESS && startup.profile)
-        result = rondo_profile(runtime);
+        result = rondo_spin_profile(runtime);
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
     if (result == RONDO_SUCCESS)

@@ -101,20 +101,14 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     int spin = choice(reader, config->spin, "RONDO_SPIN", FIELD "spin");
     startup->profile = spin == PROFILE;
     policy->preempt = (uint32_t) integer(reader, config->preempt, "RONDO_PREEMPT", FIELD "preempt");
-    startup->spin_given = config->spin_initial != -1 || config->spin_cap != -1 ||
-                          rondo_environment_is_set("RONDO_SPIN_INITIAL") || rondo_environment_is_set("RONDO_SPIN_CAP") ||
-                          rondo_environment_is_set("RONDO_SPIN");
-    policy->initial = (uint64_t) integer(reader, config->spin_initial, "RONDO_SPIN_INITIAL", FIELD "spin_initial");
+    policy->budgets.initial = (uint64_t) integer(reader, config->spin_initial, "RONDO_SPIN_INITIAL", FIELD "spin_initial");
     policy->decay = (uint32_t) integer(reader, config->spin_decay, "RONDO_SPIN_DECAY", FIELD "spin_decay");
     policy->boost = (uint32_t) integer(reader, config->spin_boost, "RONDO_SPIN_BOOST", FIELD "spin_boost");
-    policy->cap = (uint64_t) integer(reader, config->spin_cap, "RONDO_SPIN_CAP", FIELD "spin_cap");
+    policy->budgets.cap = (uint64_t) integer(reader, config->spin_cap, "RONDO_SPIN_CAP", FIELD "spin_cap");
     if (spin == FIXED) { /* the grant of a task never changes */
         policy->decay = 100;
         policy->boost = 1;
     }
-    if (policy->cap < policy->initial)
-        policy->cap = policy->initial;
-    policy->alone = policy->initial;
     policy->readiness_check = (uint32_t) integer(reader, -1, "RONDO_READINESS_CHECK", NULL);
     policy->quit_idle_ns = 1000u * (uint64_t) integer(reader, config->quit_idle_us, "RONDO_QUIT_IDLE", FIELD "quit_idle_us");
     policy->quit_stuck_ns =

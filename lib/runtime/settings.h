@@ -16,9 +16,8 @@ struct rondo_startup {
     int64_t memory;     /* bytes of connector memory that the rank may reserve */
     const char *transports, *host_id, *tuning, *programs;
     struct rondo_program_files program_files; /* of programs; owned by rondo_init */
-    struct rondo_policy policy;
-    int profile;    /* the polls of the policy are to be measured */
-    int spin_given; /* the user has set the polls of the policy */
+    struct rondo_policy policy;               /* budgets: in nanoseconds; 0: not given */
+    int profile;                              /* budgets are to be measured */
 };
 
 /* Fills in both structures. A field of config that is set wins over its environment variable; config NULL:

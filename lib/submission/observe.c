@@ -175,6 +175,7 @@ static rondo_result_t count(struct rondo_runtime *runtime, rondo_stats_t *stats)
         stats->primitives += block.primitives;
         stats->bytes_sent += block.bytes_sent;
         stats->bytes_saved += block.bytes_saved;
+        stats->spin_ns += block.spin_ticks * 1000 / runtime->device->ticks_per_us;
     }
     stats->memory_reserved = rondo_arena_reserved(runtime->arena);
     pthread_mutex_lock(&runtime->lock);

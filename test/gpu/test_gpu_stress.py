@@ -25,6 +25,13 @@ def test_processes(step, name, options):
     step.stress(step.machine.ranks, *options, mpirun=True)
 
 
+@pytest.mark.gpu("stress, 8 threads, {policy} budgets", seconds=60)
+@pytest.mark.parametrize("policy", ["fixed", "adaptive", "profile"])
+def test_policies(step, policy):
+    """The iterations of DFCCL's programs that are to deadlock (its section 6.2), with calls of CUDA beside them."""
+    step.stress(8, "--collectives", 8, "--iterations", 200, "--sync", "--interfere", RONDO_SPIN=policy, CUDA_DEVICE_MAX_CONNECTIONS="32")
+
+
 @pytest.mark.gpu("stress, {oversubscribed} threads on {gpus} GPUs", seconds=60)
 def test_oversubscribed(step):
     step.stress(step.machine.oversubscribed, "--collectives", 8, "--iterations", 50, "--sync")

@@ -325,7 +325,7 @@ int main(int argc, char **argv)
         {"--callbacks", &callbacks, NULL, "1: completion callbacks on some"},
         {"--max-count", &max_count, NULL, "elements"},
         {"--blocks", &blocks, NULL, "of the daemon"},
-        {"--spin", &spin, NULL, "initial and largest budget; a small one preempts at nearly every wait"},
+        {"--spin", &spin, NULL, "initial and largest budget in nanoseconds; a small one preempts at nearly every wait"},
         {"--order", NULL, &order, "fifo or priority"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));

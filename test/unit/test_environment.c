@@ -539,7 +539,7 @@ static void test_configuration(void **state)
     EXPECT_REFUSED(sm, -2, "\"-2\"");
     EXPECT_REFUSED(order, "lifo", "fifo or priority");
     EXPECT_REFUSED(spin, "fast", "adaptive, fixed or profile");
-    EXPECT_REFUSED(spin_initial, 0, "1 to");
+    EXPECT_REFUSED(spin_initial, -2, "0 to 1000000000000 (nanoseconds)");
     EXPECT_REFUSED(spin_decay, 101, "0 to 100 (percent)");
     EXPECT_REFUSED(spin_boost, 0, "1 to 1000");
     EXPECT_REFUSED(spin_cap, INT64_MAX, "9223372036854775807");

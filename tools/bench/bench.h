@@ -1,8 +1,8 @@
 /* The parts of `rondo bench`: options (tools/bench/options.c), what a rank has and does for all of its rows
  * (tools/bench/bench.c), the errors of compressed data (tools/bench/error.c; exact results: tools/common/check.h), timing
  * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
- * switches from one stuck operation to another (tools/bench/switches.c), the search for the best algorithms
- * (tools/bench/tune.c), and the comparison with several peers (tools/bench/rivals.c). */
+ * switches from one stuck operation to another (tools/bench/switches.c), policies of waiting (tools/bench/policy.c), the search
+ * for the best algorithms (tools/bench/tune.c), and the comparison with several peers (tools/bench/rivals.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 
@@ -25,7 +25,11 @@ struct bench_whole {
     int (*run)(struct bench *bench, uint64_t *wrong);  /* adds to *wrong */
     bool own_columns;
 };
-extern const struct bench_whole bench_gradients, bench_switches;
+extern const struct bench_whole bench_gradients, bench_switches, bench_policy;
+
+/* Elements of each tensor of a ResNet-50, from the first layer to the last. */
+enum { BENCH_TENSORS = 161 };
+void bench_count_elements(size_t counts[BENCH_TENSORS]);
 
 struct bench_options {
     const struct collective *collective;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { TENSORS = 161 };
+enum { TENSORS = BENCH_TENSORS };
 
 struct gradients {
     struct bench *bench;
@@ -30,7 +30,7 @@ static int add_convolution(size_t *counts, int used, size_t from, size_t to, siz
     return used;
 }
 
-static void count_elements(size_t counts[TENSORS])
+void bench_count_elements(size_t counts[TENSORS])
 {
     static const int blocks[] = {3, 4, 6, 3};
     size_t in = 64;
@@ -123,7 +123,7 @@ static rondo_result_t prepare(struct gradients *g, struct bench_row *row)
 {
     struct bench *b = g->bench;
     size_t counts[TENSORS], starts[TENSORS], whole = 0;
-    count_elements(counts);
+    bench_count_elements(counts);
     for (int i = 0; i < TENSORS; i++) {
         starts[i] = whole;
         whole += (counts[i] * sizeof(double) + 2 * CHECK_GUARD + 511) / 512 * 512;

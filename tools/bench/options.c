@@ -72,11 +72,10 @@ static const struct option long_options[] = {
 static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
     "  allreduce reduce bcast reduce_scatter_block reduce_scatter allgather allgatherv alltoall alltoallv alltoallw gather\n"
-    "  gatherv scatter scatterv barrier scan exscan alltonext sendrecv, or the beginning of one of these names alone; or "
-    "gradients: the 161 tensors of a ResNet-50, a\n"
-    "  persistent all-reduce each, started in an order of the rank's own (the peer's: the same on all ranks); or switches: "
-    "how\n"
-    "  long the daemon takes from one stuck operation to another. Exit 1: wrong data or another error.\n"
+    "  gatherv scatter scatterv barrier scan exscan alltonext sendrecv, or the beginning of one of these names alone;\n"
+    "  or gradients: the 161 tensors of a ResNet-50, a persistent all-reduce each, started in an order of the rank's own (the\n"
+    "  peer's: the same on all ranks); or switches: how long the daemon takes from one stuck operation to another; or policy:\n"
+    "  programs of persistent collectives under each way to choose how long waits are. Exit 1: wrong data or another error.\n"
     "  -b, --min-bytes SIZE   smallest size (8); sizes take the suffixes K, M, G\n"
     "  -e, --max-bytes SIZE   largest size (64M)\n"
     "  -f, --factor N         from one size to the next (4)\n"
@@ -103,7 +102,7 @@ static const char help[] =
     "                         intel, or the beginning of one that the command was built for (make MPICC=\"WRAPPER ...\")\n"
     "  --processes N --peer mpi:NAME,...   starts that many ranks as processes under each MPI's own mpirun, in turn; the\n"
     "                         ratio is that to the fastest\n"
-    "  --rounds N             of those (3); figures are medians\n"
+    "  --rounds N             of those, or of policies (3); figures are medians\n"
     "  --aa                   each batch of the peer is timed twice: how far its figures differ from themselves\n"
     "  --vary, --no-vary      whether each rank changes its input before each iteration, which is not timed (host device: "
     "yes)\n"
@@ -310,7 +309,8 @@ static int check_tune(const struct bench_options *o)
     if (o->whole != NULL || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
         o->json != NULL)
         return options_refuse(
-            VERB, "--tune chooses by itself: no gradients, switches, --peer, --algorithm, --protocol, --channels, --json");
+            VERB,
+            "--tune chooses by itself: no gradients, switches, policy, --peer, --algorithm, --protocol, --channels, --json");
     if (o->runtime.threads == 0)
         return options_refuse(VERB, "--tune starts the ranks anew for each candidate: add --ranks N");
     return 0;
@@ -318,7 +318,7 @@ static int check_tune(const struct bench_options *o)
 
 static const struct bench_whole *find_whole(const char *name)
 {
-    static const struct bench_whole *const all[] = {&bench_gradients, &bench_switches};
+    static const struct bench_whole *const all[] = {&bench_gradients, &bench_switches, &bench_policy};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(name, all[i]->name) == 0)
             return all[i];
@@ -360,7 +360,8 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
     if (o->collective == NULL) {
         char names[256];
         collective_list(names, sizeof(names), ", ");
-        return options_refuse(VERB, "'%s' is not a collective (%s, gradients, switches), nor does one name alone begin so",
+        return options_refuse(VERB,
+                              "'%s' is not a collective (%s, gradients, switches, policy), nor does one name alone begin so",
                               argv[optind], names);
     }
     if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||

@@ -5,6 +5,7 @@
 #include "tools/common/output.h"
 #include "rondo.h"
 #include "lib/base/host.h"
+#include "lib/runtime/spin.h"
 #include "device/engine/process_memory.h"
 #include "transport/transport.h"
 #include "tools/common/verbs.h"
@@ -216,8 +217,14 @@ static json_t *describe_launch(FILE *stream)
     return object;
 }
 
-/* Starts a job of one rank, apart from the one that this process may have been launched in. */
-static rondo_result_t try_runtime(rondo_stats_t *stats, rondo_device_t *device)
+struct tried {
+    rondo_stats_t stats;
+    rondo_device_t device;
+    struct rondo_spin spin;
+};
+
+/* Starts a job of one rank on the device, apart from the one that this process may have been launched in. */
+static rondo_result_t try_runtime(rondo_device_t device, struct tried *tried)
 {
     rondo_unique_id_t id;
     rondo_t runtime;
@@ -228,20 +235,51 @@ static rondo_result_t try_runtime(rondo_stats_t *stats, rondo_device_t *device)
     config.rank = 0;
     config.size = 1;
     config.unique_id = &id;
+    config.device = device;
     if ((code = rondo_init(&runtime, &config)) != RONDO_SUCCESS)
         return code;
-    code = rondo_get_stats(runtime, stats);
+    code = rondo_get_stats(runtime, &tried->stats);
     if (code == RONDO_SUCCESS)
-        code = rondo_device(runtime, device);
+        code = rondo_device(runtime, &tried->device);
+    if (code == RONDO_SUCCESS)
+        code = rondo_spin_get(runtime, &tried->spin);
     rondo_result_t end = rondo_finalize(runtime);
     return code != RONDO_SUCCESS ? code : end;
 }
 
-static json_t *describe_runtime(FILE *stream, int *exit_code)
+/* Where a budget comes from. */
+static const char *source_of(const char *variable)
 {
-    rondo_stats_t stats;
-    rondo_device_t device;
-    rondo_result_t code = try_runtime(&stats, &device);
+    const char *spin = getenv("RONDO_SPIN");
+    if (spin != NULL && strcmp(spin, "profile") == 0)
+        return "measured";
+    return rondo_environment_is_set(variable) ? variable : "the device's";
+}
+
+/* How long waits may take: of one rank alone, on a host whose processors are not shared. */
+static json_t *describe_spin(FILE *stream, const struct rondo_spin *spin)
+{
+    const char *initial = source_of("RONDO_SPIN_INITIAL"), *cap = source_of("RONDO_SPIN_CAP");
+    fprintf(stream,
+            "  waits of the first task %" PRIu64 " ns, of one that is alone %" PRIu64
+            " ns (%s); of each later task %u%%; progress "
+            "raises them %u times, to %" PRIu64 " ns at most (%s)\n",
+            spin->budgets.initial, spin->budgets.alone, initial, spin->decay, spin->boost, spin->budgets.cap, cap);
+    json_t *object = json_object();
+    json_object_set_new(object, "initial_ns", json_integer((json_int_t) spin->budgets.initial));
+    json_object_set_new(object, "alone_ns", json_integer((json_int_t) spin->budgets.alone));
+    json_object_set_new(object, "initial_from", json_string(initial));
+    json_object_set_new(object, "cap_ns", json_integer((json_int_t) spin->budgets.cap));
+    json_object_set_new(object, "cap_from", json_string(cap));
+    json_object_set_new(object, "decay_percent", json_integer(spin->decay));
+    json_object_set_new(object, "boost", json_integer(spin->boost));
+    return object;
+}
+
+static json_t *describe_runtime(FILE *stream, rondo_device_t device, int *exit_code)
+{
+    struct tried tried;
+    rondo_result_t code = try_runtime(device, &tried);
     json_t *object = json_object();
     fprintf(stream, "\nruntime of one rank\n");
     if (code != RONDO_SUCCESS) {
@@ -252,28 +290,35 @@ static json_t *describe_runtime(FILE *stream, int *exit_code)
         return object;
     }
     fprintf(stream, "  device %s\n  connector memory %" PRIu64 " bytes reserved of a budget of %" PRIu64 "\n",
-            options_device_name(device), stats.memory_reserved, stats.memory_budget);
-    json_object_set_new(object, "device", json_string(options_device_name(device)));
-    json_object_set_new(object, "memory_reserved", json_integer((json_int_t) stats.memory_reserved));
-    json_object_set_new(object, "memory_budget", json_integer((json_int_t) stats.memory_budget));
+            options_device_name(tried.device), tried.stats.memory_reserved, tried.stats.memory_budget);
+    json_object_set_new(object, "device", json_string(options_device_name(tried.device)));
+    json_object_set_new(object, "memory_reserved", json_integer((json_int_t) tried.stats.memory_reserved));
+    json_object_set_new(object, "memory_budget", json_integer((json_int_t) tried.stats.memory_budget));
+    json_object_set_new(object, "spin", describe_spin(stream, &tried.spin));
     return object;
 }
 
 int verb_info(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {{"json", required_argument, NULL, 'j'},
+                                                 {"device", required_argument, NULL, 'd'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {NULL, 0, NULL, 0}};
     const char *path = NULL;
+    rondo_device_t device = RONDO_DEVICE_AUTO;
     int option, code = 0;
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
         if (option == '?' || option == ':')
             return options_unknown(VERB, option, argv);
         if (option == 'h') {
-            fputs("usage: rondo info [--json FILE]   (- for standard output)\n", stdout);
+            fputs("usage: rondo info [--device host|cuda] [--json FILE]   (- for standard output)\n", stdout);
             return 0;
         }
-        path = optarg;
+        if (option == 'j')
+            path = optarg;
+        else if ((code = options_device(VERB, "--device", optarg, &device)) != 0)
+            return code;
     }
     if (optind < argc)
         return options_refuse(VERB, "'%s' is not an option", argv[optind]);
@@ -290,7 +335,7 @@ int verb_info(int argc, char **argv)
     json_object_set_new(root, "transports", describe_transports(stream));
     json_object_set_new(root, "cards", describe_nics(stream));
     json_object_set_new(root, "programs", info_programs(stream, &code));
-    json_object_set_new(root, "runtime", describe_runtime(stream, &code));
+    json_object_set_new(root, "runtime", describe_runtime(stream, device, &code));
     json_object_set_new(root, "environment", describe_environment(stream));
     int written = output_json(VERB, path, root);
     return code != 0 ? code : written;

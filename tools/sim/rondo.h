@@ -4,7 +4,7 @@
  * that all GPUs would best agree on.
  *
  * A GPU has a host, which takes the steps of the round one after the other, and a daemon of one block, which visits its tasks
- * as device/daemon/daemon.h does: the first for policy.initial polls, each later one for less; a step forward earns more; one
+ * as device/daemon/daemon.h does: the first for policy.budgets.initial, each later one for less; a step forward earns more; one
  * that was preempted, when a glance says that what it needs has come. A collective of up to machine.pairs_max GPUs has three
  * primitives, each of which needs all GPUs to have done the one before; of more, it is a ring of 2 (n - 1) primitives through
  * connectors of a few slots. A synchronization holds the host until the daemon has left, which it does when idle, when stuck,
@@ -39,10 +39,10 @@ struct sim_machine {
     double timer;                      /* a timed sleep is longer by that */
     int cores;                         /* that hosts and daemons share; 0: one each */
     struct sim_core_costs costs;       /* of sharing */
-    uint32_t yield_every, yield_polls; /* polls to a yield, and what it counts as; where processors are shared */
+    uint32_t yield_every;              /* polls to a yield, where processors are shared */
     int pairs_max;                     /* GPUs of a pairwise collective */
     uint32_t slots;                    /* of a ring: a sender may be ahead of its receiver */
-    double initial, cap, boost, decay; /* polls, polls, factor, percent: device/abi/structures.h, struct rondo_policy */
+    double initial, cap, boost, decay; /* time, time, factor, percent: device/abi/structures.h, struct rondo_policy */
     double quit_idle, quit_stuck, residency, first_pause, last_pause;
 };
 
@@ -90,9 +90,9 @@ double sim_bench_primitive(const struct sim_bench *bench, double bytes);
 #define SIM_MACHINE_DEFAULT                                                                                                    \
     {                                                                                                                          \
         .start = 10000, .poll = 28, .visit = 100, .readiness_check = 4, .launch = 2000, .wake = 5000, .timer = 80e3,           \
-        .costs = {.slice = 2.8e6, .yield = 500, .change = 1100, .balance = 4e6}, .yield_every = 16, .yield_polls = 1024,       \
-        .pairs_max = 16, .slots = 4, .initial = 200, .cap = 4000, .boost = 20, .decay = 50, .quit_idle = 200e3,                \
-        .quit_stuck = 1000e3, .residency = 10000e3, .first_pause = 20e3, .last_pause = 4000e3                                  \
+        .costs = {.slice = 2.8e6, .yield = 500, .change = 1100, .balance = 4e6}, .yield_every = 16, .pairs_max = 16,           \
+        .slots = 4, .initial = 5000, .cap = 100000, .boost = 20, .decay = 50, .quit_idle = 200e3, .quit_stuck = 1000e3,        \
+        .residency = 10000e3, .first_pause = 20e3, .last_pause = 4000e3                                                        \
     }
 #define SIM_PRIMITIVE_DEFAULT 1000
 

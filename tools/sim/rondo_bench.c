@@ -1,4 +1,5 @@
 /* The parameters of `rondo sim --model rondo`: policy from the environment, times from `rondo bench`. See tools/sim/rondo.h. */
+#include "lib/runtime/spin.h"
 #include "tools/common/options.h"
 #include "tools/sim/rondo.h"
 
@@ -36,6 +37,11 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
     if (o->start_us > 0)
         machine->start = 1e3 * o->start_us;
     machine->cores = o->cores >= 0 ? (int) o->cores : default_cores;
+    const struct rondo_budgets asked = {.initial = (uint64_t) machine->initial, .cap = (uint64_t) machine->cap};
+    const struct rondo_budgets budgets =
+        rondo_spin_budgets(&asked, machine->cores > 0 ? RONDO_SPIN_ON_SHARED_CORES : RONDO_SPIN_ON_HOST);
+    machine->initial = (double) budgets.initial;
+    machine->cap = (double) budgets.cap;
     return 0;
 }
 

@@ -127,11 +127,12 @@ static void spin(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     const struct sim_machine *m = w->machine;
-    double most = m->cores > 0 ? m->yield_every : g->budget, polls = g->budget - g->used;
+    const double spun = w->cores.now - g->spin_since, left = g->budget - spun;
+    const double most = m->cores > 0 ? m->yield_every * m->poll : left, time = left < most ? left : most;
     if (is_ready(w, &g->table[g->at])) {
-        w->out->spinning += w->cores.now - g->spin_since;
+        w->out->spinning += spun;
         move(w, gpu);
-    } else if (g->used >= g->budget) {
+    } else if (left <= 0) {
         struct task *task = &g->table[g->at++];
         w->out->preemptions++;
         w->out->spinning += w->cores.now - g->spin_since;
@@ -140,13 +141,10 @@ static void spin(struct world *w, int gpu)
         sim_cores_work(&w->cores, daemon_of(gpu), m->visit);
     } else if (g->yields) {
         g->yields = false;
-        g->used += m->yield_polls;
         sim_cores_yield(&w->cores, daemon_of(gpu));
     } else {
-        polls = polls < most ? polls : most;
-        g->used += polls;
-        g->yields = m->cores > 0 && polls >= most;
-        sim_cores_work(&w->cores, daemon_of(gpu), polls * m->poll);
+        g->yields = m->cores > 0 && time >= most;
+        sim_cores_work(&w->cores, daemon_of(gpu), time > m->poll ? time : m->poll);
     }
 }
 
@@ -160,7 +158,6 @@ static void go_on(struct world *w, int gpu)
     }
     g->doing = SPINNING;
     g->spin_since = w->cores.now;
-    g->used = 0;
     g->yields = false;
     spin(w, gpu);
 }
