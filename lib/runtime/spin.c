@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 static const struct rondo_budgets of_place[RONDO_SPIN_PLACES] = {
-    [RONDO_SPIN_ON_HOST] = {.initial = 1000, .alone = 10000, .cap = 1000},
+    [RONDO_SPIN_ON_HOST] = {.initial = 300, .alone = 2000, .cap = 300},
     /* The rank that is waited for may need this very processor: until it has been given away once. */
     [RONDO_SPIN_ON_SHARED_CORES] = {.initial = 500, .alone = 500, .cap = 20000},
     /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that waits long delays the slot that
@@ -50,7 +50,7 @@ static struct rondo_budgets suit(uint64_t answer, rondo_device_t device)
 {
     const int on_gpu = device == RONDO_DEVICE_CUDA;
     const uint64_t wanted = answer / (on_gpu ? 8 : 2), initial = wanted < LEAST ? LEAST : wanted;
-    return (struct rondo_budgets){.initial = initial, .alone = 8 * initial, .cap = initial};
+    return (struct rondo_budgets){.initial = initial, .alone = (on_gpu ? 8 : 4) * initial, .cap = initial};
 }
 
 static int by_value(const void *a, const void *b)
