@@ -445,6 +445,7 @@ TABLES = {
     "torch-cpu-training": (torch_cpu_training, ["torch-cpu"]),
     "scale": (scale, ["scale"]),
     "recorder": (recorder, ["recorder"]),
+    "host-policies": (lambda: policies("host-policies"), ["host-policies"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
     "sim-model": (sim_model, ["sim-model"]),
 }
