@@ -471,6 +471,12 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
                                       struct rondo_workers *workers, int return_early)
 {
     const uint32_t tasks = block->tasks, completions = block->completions;
+#if !defined(__CUDACC__)
+    if (tasks == 0)
+        return;
+#endif
+    /* Read before a visit may complete the last operation under way: after it they may change (lib/runtime/spin.h). */
+    const uint64_t decay = daemon->policy.decay;
     uint64_t grant = tasks == 1 ? daemon->policy.budgets.alone : daemon->policy.budgets.initial;
     uint32_t worth = 0, retained = 0, again = 0, i = 0;
     for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
@@ -480,7 +486,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
             worth = rondo_check_readiness(daemon, block, i);
         if (worth & 1) {
             visit = rondo_visit_task(daemon, block, task, workers, grant);
-            grant = grant * daemon->policy.decay / 100;
+            grant = grant * decay / 100;
             if (grant == 0)
                 grant = 1;
         }
