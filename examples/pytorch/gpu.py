@@ -81,7 +81,7 @@ def once(options, backend, ranks):
                    str(pathlib.Path(folder, "store")), "--models", options.models, "--steps", str(options.steps), "--limit",
                    str(options.limit)]
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD")}
-        environment.update(OMP_NUM_THREADS="2", RONDO_X_TORCH_GPU="1")
+        environment.update(OMP_NUM_THREADS="2")
         if backend == "dropin":
             environment["LD_PRELOAD"] = os.path.abspath(options.library)
         subprocess.run(command, check=True, timeout=options.limit, env=environment)

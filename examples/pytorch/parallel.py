@@ -259,8 +259,6 @@ def once(options, backend, shape, way):
         for name in ("device", "steps", "width", "layers", "batch", "microbatches", "limit"):
             command += [f"--{name}", str(getattr(options, name))]
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-        if options.device == "cuda":
-            environment["RONDO_X_TORCH_GPU"] = "1"
         process = subprocess.Popen(command, env=dict(environment, OMP_NUM_THREADS="1"), start_new_session=True)
         try:
             ended = process.wait(options.limit) == 0

@@ -1,11 +1,11 @@
-"""Rondo's backend for torch.distributed: importing it makes init_process_group("rondo") work. CPU tensors.
+"""Rondo's backend for torch.distributed: importing it makes init_process_group("rondo") work, for tensors on
+the processor and on GPUs.
 
 docs/guide/pytorch.md tells what is supported.
 """
 import atexit
 import contextlib
 import datetime
-import os
 import sys
 
 import torch
@@ -67,7 +67,5 @@ def _close_all():
     _C.close_all(datetime.timedelta(seconds=0 if failed else 30), datetime.timedelta(seconds=10))
 
 
-# GPU tensors are for tests until those have passed on a GPU.
-_DEVICES = ["cpu", "cuda"] if os.environ.get("RONDO_X_TORCH_GPU") else ["cpu"]
-dist.Backend.register_backend("rondo", _create, extended_api=True, devices=_DEVICES)
+dist.Backend.register_backend("rondo", _create, extended_api=True, devices=["cpu", "cuda"])
 atexit.register(_close_all)

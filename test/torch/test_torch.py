@@ -41,7 +41,7 @@ def test_ranks(case, tmp_path):
 
 def run_on_gpus(case, tmp_path, victim=None):
     """Three ranks, which may share a GPU: CUDA lets streams wait for each other there unless it is told not to."""
-    run(case, 3, tmp_path, victim, RONDO_X_TORCH_DEVICE="cuda", RONDO_X_TORCH_GPU="1", CUDA_DEVICE_MAX_CONNECTIONS="32")
+    run(case, 3, tmp_path, victim, RONDO_X_TORCH_DEVICE="cuda", CUDA_DEVICE_MAX_CONNECTIONS="32")
 
 
 @needs_gpu
