@@ -291,7 +291,7 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
     int kilohertz = 0;
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, cuda->index);
-    cuda->base.ticks_per_us = (uint32_t) (kilohertz / 1000);
+    cuda->base.ticks_per_us = kilohertz >= 1000 ? (uint32_t) kilohertz / 1000 : 1000; /* of one that does not say: about that */
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "loading the kernels");
 }
 

@@ -137,7 +137,7 @@ struct rondo_wait {
 #define RONDO_LOOKS_COUNTED 16
 #endif
 
-/* Whether the block has got more work since the run began. */
+/* Whether the block has got more work since the run began. A hint, without ordering: the next round looks for itself. */
 RONDO_FUNCTION int rondo_has_more(const struct rondo_run *run)
 {
     return run->coming != NULL && rondo_load_relaxed(run->coming) != run->come;
