@@ -30,6 +30,11 @@ static const struct rondo_budgets of_place[RONDO_SPIN_PLACES] = {
 #define LONGEST 16000 /* that counts, where processors are shared; longer waits are lost for other tasks */
 #define LEAST   200   /* of a grant */
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 struct rondo_budgets rondo_spin_budgets(const struct rondo_budgets *asked, enum rondo_spin_place place)
 {
     struct rondo_budgets budgets = of_place[place];
@@ -37,8 +42,10 @@ struct rondo_budgets rondo_spin_budgets(const struct rondo_budgets *asked, enum 
         budgets.initial = budgets.alone = asked->initial;
     if (asked->cap != 0) {
         budgets.cap = asked->cap;
-        if (asked->initial == 0 && budgets.initial > budgets.cap)
-            budgets.initial = budgets.alone = budgets.cap;
+        if (asked->initial == 0) {
+            budgets.initial = least(budgets.initial, asked->cap);
+            budgets.alone = least(budgets.alone, asked->cap);
+        }
     }
     if (budgets.cap < budgets.initial)
         budgets.cap = budgets.initial;

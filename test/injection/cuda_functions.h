@@ -20,6 +20,7 @@
     X(cudaGetDeviceProperties_v2, cudaErrorInvalidDevice)                                \
     X(cudaGetDriverEntryPoint, cudaErrorInvalidValue)                                    \
     X(cudaGetDriverEntryPointByVersion, cudaErrorInvalidValue)                           \
+    X(cudaDeviceGetAttribute, cudaErrorInvalidValue)                                     \
     X(cudaDeviceGetLimit, cudaErrorInvalidValue)                                         \
     X(cudaDeviceSetLimit, cudaErrorMemoryAllocation)                                     \
     X(cudaDeviceGetStreamPriorityRange, cudaErrorInvalidValue)                           \

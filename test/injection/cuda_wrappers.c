@@ -79,6 +79,8 @@ RUNTIME(BEFORE, cudaGetDeviceProperties_v2, (struct cudaDeviceProp * properties,
 #else
 RUNTIME(BEFORE, cudaGetDeviceProperties, (struct cudaDeviceProp * properties, int device), (properties, device), NONE)
 #endif
+RUNTIME(BEFORE, cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device), (value, attribute, device),
+        NONE)
 RUNTIME(BEFORE, cudaDeviceGetLimit, (size_t * value, enum cudaLimit limit), (value, limit), NONE)
 RUNTIME(BEFORE, cudaDeviceSetLimit, (enum cudaLimit limit, size_t value), (limit, value), NONE)
 RUNTIME(BEFORE, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), (least, greatest), NONE)

@@ -79,7 +79,7 @@ static void test_values(void **state)
 
     setenv("RONDO_SPIN_CAP", "-17", 1);
     expect_error(rondo_environment_integer("RONDO_SPIN_CAP", &integer), RONDO_ERR_ARGUMENT, "RONDO_SPIN_CAP=\"-17\"",
-                 "an integer from 1 to 1000000000000 (polls)");
+                 "an integer from 0 to 1000000000000 (nanoseconds)");
     setenv("RONDO_RDMA_GID", "-1", 1);
     assert_int_equal(rondo_environment_integer("RONDO_RDMA_GID", &integer), RONDO_SUCCESS);
     assert_int_equal(integer, -1);
