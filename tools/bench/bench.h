@@ -2,7 +2,8 @@
  * (tools/bench/bench.c), the errors of compressed data (tools/bench/error.c; exact results: tools/common/check.h), timing
  * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
  * switches from one stuck operation to another (tools/bench/switches.c), policies of waiting (tools/bench/policy.c), the search
- * for the best algorithms (tools/bench/tune.c), and the comparison with several peers (tools/bench/rivals.c). */
+ * for the best algorithms (tools/bench/tune.c), medians and random orders (tools/bench/numbers.c), and the comparison with
+ * several peers (tools/bench/rivals.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 
@@ -130,6 +131,12 @@ struct bench_work {
 };
 /* Times Rondo and the peer in turn. Collective. what tells on failure what failed. */
 rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what);
+
+/* Of at most BENCH_MEDIAN_MOST values. */
+enum { BENCH_MEDIAN_MOST = 99 };
+double bench_median(const double *values, int count);
+/* Puts the entries into another order. *state: of the caller's generator. */
+void bench_shuffle(int *order, int count, uint64_t *state);
 
 /* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
  * 0's) are appended to rows. Returns an exit code. */

@@ -50,23 +50,12 @@ void bench_count_elements(size_t counts[TENSORS])
     counts[used++] = 1000;
 }
 
-static uint64_t next_random(struct gradients *g)
-{
-    uint64_t x = g->random += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 static void choose_order(struct gradients *g)
 {
     for (int i = 0; i < TENSORS; i++)
         g->order[i] = TENSORS - 1 - i;
-    for (int i = TENSORS - 1; i > 0 && !g->bench->options->same_order; i--) {
-        int other = (int) (next_random(g) % (uint64_t) (i + 1)), retained = g->order[i];
-        g->order[i] = g->order[other];
-        g->order[other] = retained;
-    }
+    if (!g->bench->options->same_order)
+        bench_shuffle(g->order, TENSORS, &g->random);
 }
 
 static rondo_result_t run(void *argument)

@@ -161,25 +161,14 @@ static rondo_result_t close_set(struct set *set, rondo_result_t code)
     return code;
 }
 
-static uint64_t next_random(struct set *set)
-{
-    uint64_t x = set->random += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 static rondo_result_t iterate(struct set *set)
 {
     const int operations = set->program->operations;
     rondo_request_t requests[OPERATIONS_MOST];
     for (int i = 0; i < operations; i++)
         set->order[i] = i;
-    for (int i = operations - 1; i > 0 && set->program->random; i--) {
-        const int other = (int) (next_random(set) % (uint64_t) (i + 1)), retained = set->order[i];
-        set->order[i] = set->order[other];
-        set->order[other] = retained;
-    }
+    if (set->program->random)
+        bench_shuffle(set->order, operations, &set->random);
     for (int i = 0; i < operations; i++)
         requests[i] = set->operations[set->order[i]].call.requests[0];
     rondo_result_t code = RONDO_SUCCESS;
@@ -273,20 +262,6 @@ static rondo_result_t measure(struct set *set, const struct policy *policy, int 
     return code;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *values, int count)
-{
-    double sorted[ROUNDS_MOST];
-    memcpy(sorted, values, (size_t) count * sizeof(*values));
-    qsort(sorted, (size_t) count, sizeof(sorted[0]), ascending);
-    return count % 2 == 1 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
-}
-
 static void put_row(struct bench *b, const struct program *program, const struct policy *policy, const struct cell *cell,
                     double first_us)
 {
@@ -297,14 +272,14 @@ static void put_row(struct bench *b, const struct program *program, const struct
     const int rounds = b->options->rounds;
     FILE *stream = output_stream(b->options->json);
     char text[COLUMNS][32];
-    const double us = median(cell->figures[TIME], rounds);
+    const double us = bench_median(cell->figures[TIME], rounds);
     const char *cells[COLUMNS] = {program->name, policy->name, text[2], text[3], text[4], text[5]};
     if (json_array_size(b->rows) == 0)
         output_header(stream, columns, COLUMNS);
     snprintf(text[2], sizeof(text[2]), "%.2f", us);
     snprintf(text[3], sizeof(text[3]), "%.3f", us / first_us);
-    snprintf(text[4], sizeof(text[4]), "%.1f", median(cell->figures[PREEMPTIONS], rounds));
-    snprintf(text[5], sizeof(text[5]), "%.1f", median(cell->figures[SPIN], rounds));
+    snprintf(text[4], sizeof(text[4]), "%.1f", bench_median(cell->figures[PREEMPTIONS], rounds));
+    snprintf(text[5], sizeof(text[5]), "%.1f", bench_median(cell->figures[SPIN], rounds));
     output_row(stream, columns, COLUMNS, cells);
     json_t *row = json_object(), *times = json_array();
     json_object_set_new(row, "program", json_string(program->name));
@@ -316,7 +291,7 @@ static void put_row(struct bench *b, const struct program *program, const struct
     json_object_set_new(row, "boost", json_integer(policy->spin.boost));
     json_object_set_new(row, "iterations", json_integer(cell->iterations));
     for (int f = 0; f < FIGURES; f++)
-        json_object_set_new(row, figure_names[f], json_real(median(cell->figures[f], rounds)));
+        json_object_set_new(row, figure_names[f], json_real(bench_median(cell->figures[f], rounds)));
     for (int round = 0; round < rounds; round++)
         json_array_append_new(times, json_real(cell->figures[TIME][round]));
     json_object_set_new(row, "rounds_us", times);
@@ -336,7 +311,7 @@ static rondo_result_t run_program(struct set *set, const struct policy *policies
     if (code == RONDO_SUCCESS)
         code = check(set, wrong);
     for (int i = 0; i < POLICIES && code == RONDO_SUCCESS && b->rank->rank == 0; i++)
-        put_row(b, set->program, &policies[i], &cells[i], median(cells[0].figures[TIME], b->options->rounds));
+        put_row(b, set->program, &policies[i], &cells[i], bench_median(cells[0].figures[TIME], b->options->rounds));
     free(cells);
     return close_set(set, code);
 }

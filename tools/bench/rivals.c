@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RIVALS_MOST = 8, ROUNDS_MOST = 99, ROWS_MOST = 64 };
+enum { RIVALS_MOST = 8, ROUNDS_MOST = BENCH_MEDIAN_MOST, ROWS_MOST = 64 };
 
 /* One MPI. */
 struct rival {
@@ -205,26 +205,13 @@ static int collect(struct table *t, int rival, const json_t *written)
     return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *values, int count)
-{
-    double sorted[ROUNDS_MOST];
-    memcpy(sorted, values, (size_t) count * sizeof(sorted[0]));
-    qsort(sorted, (size_t) count, sizeof(sorted[0]), ascending);
-    return count % 2 == 1 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
-}
-
 /* The MPI beside which the row's ratio is the smallest. */
 static int fastest(const struct row *row, int rivals)
 {
     int best = 0;
     for (int i = 1; i < rivals; i++)
-        if (median(row->cells[i].ratio, row->cells[i].rounds) < median(row->cells[best].ratio, row->cells[best].rounds))
+        if (bench_median(row->cells[i].ratio, row->cells[i].rounds) <
+            bench_median(row->cells[best].ratio, row->cells[best].rounds))
             best = i;
     return best;
 }
@@ -246,11 +233,11 @@ static void print_table(const struct table *t)
     for (int r = 0; r < t->rows; r++) {
         const struct row *row = &t->row[r];
         const int best = fastest(row, rivals->count);
-        fprintf(stream, "%12zu %12.2f", row->bytes, median(row->cells[best].time, row->cells[best].rounds));
+        fprintf(stream, "%12zu %12.2f", row->bytes, bench_median(row->cells[best].time, row->cells[best].rounds));
         for (int i = 0; i < rivals->count; i++)
-            fprintf(stream, " %16.2f %7.3f", median(row->cells[i].peer_time, row->cells[i].rounds),
-                    median(row->cells[i].ratio, row->cells[i].rounds));
-        fprintf(stream, " %8.3f\n", median(row->cells[best].ratio, row->cells[best].rounds));
+            fprintf(stream, " %16.2f %7.3f", bench_median(row->cells[i].peer_time, row->cells[i].rounds),
+                    bench_median(row->cells[i].ratio, row->cells[i].rounds));
+        fprintf(stream, " %8.3f\n", bench_median(row->cells[best].ratio, row->cells[best].rounds));
     }
 }
 
@@ -261,15 +248,16 @@ static json_t *json_row(const struct table *t, const struct row *row)
     json_t *cells = json_array();
     for (int i = 0; i < rivals->count; i++) {
         const struct cell *c = &row->cells[i];
-        json_t *cell = json_pack("{s:s, s:f, s:f, s:f}", "peer", rivals->all[i].name, "time_us", median(c->time, c->rounds),
-                                 "peer_time_us", median(c->peer_time, c->rounds), "ratio", median(c->ratio, c->rounds));
+        json_t *cell =
+            json_pack("{s:s, s:f, s:f, s:f}", "peer", rivals->all[i].name, "time_us", bench_median(c->time, c->rounds),
+                      "peer_time_us", bench_median(c->peer_time, c->rounds), "ratio", bench_median(c->ratio, c->rounds));
         if (t->options->twice)
-            json_object_set_new(cell, "aa_ratio", json_real(median(c->aa, c->rounds)));
+            json_object_set_new(cell, "aa_ratio", json_real(bench_median(c->aa, c->rounds)));
         json_array_append_new(cells, cell);
     }
     return json_pack("{s:I, s:I, s:f, s:s, s:f, s:o}", "bytes", (json_int_t) row->bytes, "count", (json_int_t) row->count,
-                     "time_us", median(row->cells[best].time, row->cells[best].rounds), "peer", rivals->all[best].name, "ratio",
-                     median(row->cells[best].ratio, row->cells[best].rounds), "peers", cells);
+                     "time_us", bench_median(row->cells[best].time, row->cells[best].rounds), "peer", rivals->all[best].name,
+                     "ratio", bench_median(row->cells[best].ratio, row->cells[best].rounds), "peers", cells);
 }
 
 static int write_json(const struct table *t)

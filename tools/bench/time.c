@@ -8,8 +8,6 @@
 #include "lib/diagnostics/timeline.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BATCHES_MAX = 10, ITERATIONS_MIN = 5, ITERATIONS_MAX = 2000 };
 #define ROW_SECONDS 0.2 /* that a row's iterations should take, where their number is free */
@@ -137,18 +135,6 @@ static rondo_result_t choose_iterations(struct timer *t, int *iterations)
     return code;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t) count, sizeof(values[0]), ascending);
-    return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
-}
-
 rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what)
 {
     struct timer t = {.bench = bench, .work = work, .what = what, .message = ""};
@@ -182,10 +168,10 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
     *what = "exchange of times";
     code = ranks_most(bench->rank, times, 3 * BATCHES_MAX);
     timing->iterations = iterations;
-    timing->seconds = median(times, batches);
-    double other = median(times + BATCHES_MAX, batches);
+    timing->seconds = bench_median(times, batches);
+    double other = bench_median(times + BATCHES_MAX, batches);
     timing->peer_seconds = bench->options->peer != NULL ? other : 0.0;
-    timing->again_seconds = median(times + 2 * BATCHES_MAX, batches);
+    timing->again_seconds = bench_median(times + 2 * BATCHES_MAX, batches);
     timing->plain_seconds =
         bench->options->trace_cost || (bench->options->peer == NULL && work->plain_run != NULL) ? other : 0.0;
     return code;

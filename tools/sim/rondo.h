@@ -91,8 +91,8 @@ double sim_bench_primitive(const struct sim_bench *bench, double bytes);
     {                                                                                                                          \
         .start = 10000, .poll = 28, .visit = 100, .readiness_check = 4, .launch = 2000, .wake = 5000, .timer = 80e3,           \
         .costs = {.slice = 2.8e6, .yield = 500, .change = 1100, .balance = 4e6}, .yield_every = 16, .pairs_max = 16,           \
-        .slots = 4, .initial = 5000, .cap = 100000, .boost = 20, .decay = 50, .quit_idle = 200e3, .quit_stuck = 1000e3,        \
-        .residency = 10000e3, .first_pause = 20e3, .last_pause = 4000e3                                                        \
+        .slots = 4, .boost = 20, .decay = 50, .quit_idle = 200e3, .quit_stuck = 1000e3, .residency = 10000e3,                  \
+        .first_pause = 20e3, .last_pause = 4000e3                                                                              \
     }
 #define SIM_PRIMITIVE_DEFAULT 1000
 
