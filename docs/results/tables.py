@@ -13,6 +13,7 @@ METADATA = ("title", "machine", "date", "command", "unit", "rival", "runs", "lib
 COLLECTIVES = {"allreduce": "all-reduce", "bcast": "broadcast", "allgather": "all-gather", "alltoall": "all-to-all",
                "reduce": "reduce", "reduce_scatter": "reduce-scatter", "reduce_scatter_block": "reduce-scatter",
                "sendrecv": "send/receive"}
+TORCH_PARALLEL = ["torch-parallel", "torch-parallel-dropin", "torch-parallel-gloo"]
 SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
@@ -345,6 +346,33 @@ def torch_cpu_training():
                    for row in rows])
 
 
+def torch_gpu():
+    """Each backend's time, and for each other one its time by Rondo's and how far the first losses differ."""
+    others = ("dropin", "gloo")
+    return render(["ranks", "model", "rondo, ms a step", *(f"{other}, ms" for other in others), *(f"{other} / rondo" for other in others),
+                   "losses differ by"],
+                  [[str(row["ranks"]), row["model"], *(number(row[f"{backend}_us"] / 1000) for backend in ("rondo", *others)),
+                    *(ratio(row[f"{other}_ratio"]) for other in others), f"{max(row[f'{other}_difference'] for other in others):.1g}"]
+                   for row in load("torch-gpu").rows], 2)
+
+
+def torch_parallel():
+    """A line for each start of the ranks; the counters are those of the last rank's groups, on the GPU."""
+    def counter(row, name):
+        groups = row.get("statistics", {}).values()
+        return number(sum(group["cuda"][name] for group in groups if "cuda" in group) / row["steps"]) if groups else ""
+
+    def cells(row):
+        if not row["ended"]:
+            return ["did not end", "", ""]
+        return [number(row["us"] / 1000), number(row["slower"]), "equal" if row["equal"] else "**differ**"]
+
+    rows = [row for name in TORCH_PARALLEL for row in load(name).rows]
+    return render(["backend", "shape", "order", "steps", "ms a step", "by one order's", "losses", "preemptions a step", "switches a step"],
+                  [[row["backend"], row["shape"], row["way"], str(row.get("steps", "")), *cells(row), counter(row, "preemptions"),
+                    counter(row, "context_saves")] for row in rows], 3)
+
+
 def scale():
     """What a rank costs, the mean of a job's ranks."""
     return render(["ranks", "sockets", "connectors, KiB", "memory of its own, KiB", "sent, KiB", "primitives", "processor, s", "elapsed, s"],
@@ -443,6 +471,8 @@ TABLES = {
     "torch-suite": (torch_suite, ["torch-suite"]),
     "torch-cpu": (torch_cpu, ["torch-cpu"]),
     "torch-cpu-training": (torch_cpu_training, ["torch-cpu"]),
+    "torch-gpu": (torch_gpu, ["torch-gpu"]),
+    "torch-parallel": (torch_parallel, TORCH_PARALLEL),
     "scale": (scale, ["scale"]),
     "recorder": (recorder, ["recorder"]),
     "host-policies": (lambda: policies("host-policies"), ["host-policies"]),
