@@ -243,7 +243,7 @@ test-rdma:
 bench-network:
 	@make/deps network
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
-	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
+	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/bench/network_speed.py $(PARTS) $(OPTIONS)
 
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from harness import ARGUMENT, BOOTSTRAP, BUILD, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
+from harness import ARGUMENT, BOOTSTRAP, BUILD, PATIENCE, PEER, ROOT, SANITIZED, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
 from namespaces import Hosts
 
 SMALL = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
@@ -278,6 +278,22 @@ def test_a_nic_goes_down():
         time.sleep(0.3)
         hosts.down(1)
         expect_errors(job, [0, 1, 2])
+        job.finish()
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's library must be the first that is loaded")
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_peer_that_closes_a_connection_at_once(victim, tmp_path):
+    """A rank that leaves may close its socket between another's connect() and the first send: UCX must not end that process."""
+    library = tmp_path / "closing_peer.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-o", library, "test/closing_peer.c"],
+                   check=True, cwd=ROOT)
+
+    def each(rank):
+        return {**pretend([0, 1])(rank), "LD_PRELOAD": str(library) if rank == victim else None}
+
+    with Job(2, program("faults"), "--scenario", "blocking", each=each, UCX_TLS="tcp") as job:
+        expect_errors(job, [0, 1])
         job.finish()
 
 

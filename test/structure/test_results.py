@@ -222,7 +222,7 @@ def test_a_build_that_fails_is_told(tmp_path):
 def test_scripts_name_collectives_that_there_are():
     known = subprocess.run([program("rondo"), "bench", "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20).stdout
     known = set(re.search(r"COLLECTIVE \[OPTIONS\]\n(.*?)\n +-b", known, re.S).group(1).translate(str.maketrans(",;:", "   ")).split())
-    for script in ("make/gpu-bench", "test/bench/compare.py", "test/network_speed.py"):
+    for script in ("make/gpu-bench", "test/bench/compare.py", "test/bench/network_speed.py"):
         named = set(re.findall(r'"((?:all|reduce|bcast|sendrecv|gradients)[a-z_]*)"', (ROOT / script).read_text()))
         assert named and named <= known, (script, named - known)
 

@@ -79,15 +79,18 @@ void rondo_ucx_close(void *state)
     free(ucx->peers);
 }
 
-/* A slot in one message, and at once: the rendezvous costs a round trip, and TCP's small segments a system call each. What the
- * environment says (UCX_RNDV_THRESH and so on) goes before; a UCX that does not know a setting does without. */
+/* A slot in one message, and at once: the rendezvous costs a round trip, and TCP's small segments a system call each.
+ * Connections are made without waiting: a peer that answers late would stop the proxy, and UCX (1.13 to 1.22) ends the process
+ * when a peer that has accepted a connection closes it before the call that waits has returned. What the environment says
+ * (UCX_RNDV_THRESH and so on) goes before; a UCX that does not know a setting does without. */
 static void adjust(struct rondo_ucx *ucx, ucp_config_t *config)
 {
     const int host = ucx->context->device_type == RONDO_DEVICE_HOST;
     const char *const settings[][3] = {
         {"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
         {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->context->size) > 1 && host ? "1088k" : "272k"}};
+        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->context->size) > 1 && host ? "1088k" : "272k"},
+        {"CONN_NB", "UCX_TCP_CONN_NB", "y"}};
     ucx->pads = host && getenv("UCX_RNDV_THRESH") == NULL; /* what UCX fetches it puts into the slot as it is */
     /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
     for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)

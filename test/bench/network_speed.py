@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "bench"))
-import provenance
-from harness import BUILD, environment
-from namespaces import Hosts
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import provenance  # noqa: E402
+from harness import BUILD, environment  # noqa: E402
+from namespaces import Hosts  # noqa: E402
 
 CUBIC = "cubic"  # Linux's default; a machine's own setting would change the figures
 MIB = 1 << 20
@@ -261,7 +261,7 @@ def main():
         PARTS[name](options)
     if options.json:
         rivals = sorted({run["peer_version"] or "MPI of unknown version" for run in RUNS if run.get("peer")})
-        meta = provenance.metadata("Speed between network namespaces, UCX over TCP", " ".join(["test/network_speed.py", *sys.argv[1:]]),
+        meta = provenance.metadata("Speed between network namespaces, UCX over TCP", " ".join(["test/bench/network_speed.py", *sys.argv[1:]]),
                                    "us; ratio = peer's time / Rondo's; each table names its own", f"{options.runs}, all in this file",
                                    ", ".join(rivals) or "none", congestion=CUBIC)
         Path(options.json).write_text(json.dumps({"metadata": meta, "tables": TABLES, "runs": RUNS}, indent=1) + "\n")
