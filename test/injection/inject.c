@@ -12,7 +12,7 @@ static const struct {
     const char *name;
     int ways[INJECT_WAYS];
     const char *way_names; /* as the row has them, with a comma between */
-} functions[] = {INJECT_FUNCTIONS(INJECT_ROW) INJECT_CUDA_FUNCTIONS(INJECT_ROW)};
+} functions[] = {INJECT_FUNCTIONS(INJECT_ROW) INJECT_UCX_FUNCTIONS(INJECT_ROW) INJECT_CUDA_FUNCTIONS(INJECT_ROW)};
 #undef INJECT_ROW
 
 static struct inject_record *records[INJECT_RANKS]; /* NULL: not armed */

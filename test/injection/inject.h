@@ -1,9 +1,10 @@
 /*
  * Failure injection: the n-th call that the library makes of one function fails, in a chosen way. wrappers.c stands between the
- * library and libc (the linker's --wrap), cuda_wrappers.c between it and CUDA, and they ask inject_now at each call. Calls
- * count from inject_arm to inject_disarm. Also remembers what the library has allocated and not freed. Relies on libc alone.
+ * library and libc (the linker's --wrap), cuda_wrappers.c between it and CUDA, ucx_wrappers.c between UCX and libc, and they
+ * ask inject_now at each call. Calls count from inject_arm to inject_disarm. Also remembers what the library has allocated and
+ * not freed. Relies on libc alone.
  *
- * The order is read from the environment: RONDO_X_FAIL_CALL is a function of functions.h or cuda_functions.h,
+ * The order is read from the environment: RONDO_X_FAIL_CALL is a function of functions.h, ucx_functions.h or cuda_functions.h,
  * RONDO_X_FAIL_NUMBER the call that fails (1: the first), RONDO_X_FAIL_WITH the way (an index of the function's list, default
  * 0), RONDO_X_FAIL_LASTING=1 makes all later calls of it fail too. Without RONDO_X_FAIL_CALL calls are only counted.
  *
@@ -15,6 +16,7 @@
 
 #include "test/injection/cuda_functions.h"
 #include "test/injection/functions.h"
+#include "test/injection/ucx_functions.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +26,7 @@ enum { INJECT_WAYS = 5, INJECT_SITES = 2048, INJECT_DEPTH = 16, INJECT_RANKS = 3
 
 #define INJECT_NAME(name, ...) INJECT_##name,
 enum inject_function {
-    INJECT_FUNCTIONS(INJECT_NAME) INJECT_OF_LIBC,
+    INJECT_FUNCTIONS(INJECT_NAME) INJECT_UCX_FUNCTIONS(INJECT_NAME) INJECT_OF_LIBC,
     INJECT_BEFORE_CUDA = INJECT_OF_LIBC - 1, /* the next is INJECT_OF_LIBC */
     INJECT_CUDA_FUNCTIONS(INJECT_NAME) INJECT_FUNCTION_COUNT
 };
