@@ -73,6 +73,20 @@ def launch(script, gpus, library, limit, *options):
         return finished, output.read()
 
 
+def backend_of(name):
+    """PyTorch's name of a backend: `dropin` is its nccl, on Rondo's drop-in."""
+    return {"dropin": "nccl"}.get(name, name)
+
+
+def environment_of(name, library, threads):
+    """The environment in which a script starts ranks with a backend: threads is that of each rank's computations, library the drop-in."""
+    environment = {variable: value for variable, value in os.environ.items() if variable not in ("RANK", "WORLD_SIZE", "LD_PRELOAD")}
+    environment["OMP_NUM_THREADS"] = str(threads)
+    if name == "dropin":
+        environment["LD_PRELOAD"] = os.path.abspath(library)
+    return environment
+
+
 def save(path, cells, title, unit, repeats, rival, **more):
     """Writes a script's cells to the path, or to standard output without one, with what is to be known of where they come from
     (test/bench/provenance.py)."""

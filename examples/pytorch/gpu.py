@@ -21,7 +21,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import as_ranks, save
+from common import as_ranks, backend_of, environment_of, save
 from models import MODELS
 
 BACKENDS = ("rondo", "dropin", "gloo")
@@ -42,7 +42,7 @@ def rank_main(options):
     device = torch.device("cuda", torch.cuda.current_device())
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.deterministic = True
-    dist.init_process_group({"dropin": "nccl"}.get(options.backend, options.backend), init_method=f"file://{options.store}", rank=rank,
+    dist.init_process_group(backend_of(options.backend), init_method=f"file://{options.store}", rank=rank,
                             world_size=size, timeout=datetime.timedelta(seconds=options.limit))
     cells = []
     for name in options.models.split(","):
@@ -80,11 +80,7 @@ def once(options, backend, ranks):
         command = [sys.executable, __file__, "--backend", backend, "--ranks", str(ranks), "--result", str(result), "--store",
                    str(pathlib.Path(folder, "store")), "--models", options.models, "--steps", str(options.steps), "--limit",
                    str(options.limit)]
-        environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD")}
-        environment.update(OMP_NUM_THREADS="2")
-        if backend == "dropin":
-            environment["LD_PRELOAD"] = os.path.abspath(options.library)
-        subprocess.run(command, check=True, timeout=options.limit, env=environment)
+        subprocess.run(command, check=True, timeout=options.limit, env=environment_of(backend, options.library, threads=2))
         return json.loads(result.read_text())
 
 

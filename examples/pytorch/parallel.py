@@ -28,7 +28,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import as_ranks, save
+from common import as_ranks, backend_of, environment_of, save
 
 WAYS = ("one", "mixed", "synchronized")
 WORDS, LENGTH = 512, 32
@@ -223,7 +223,7 @@ def rank_main(options):
         torch.cuda.set_device(int(os.environ["RANK"]) % torch.cuda.device_count())
         options.device = f"cuda:{torch.cuda.current_device()}"
         torch.backends.cuda.matmul.allow_tf32 = False
-    dist.init_process_group({"dropin": "nccl"}.get(options.backend, options.backend), init_method=f"file://{options.store}",
+    dist.init_process_group(backend_of(options.backend), init_method=f"file://{options.store}",
                             rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]), timeout=datetime.timedelta(seconds=options.limit))
     job = Job(options)
     stage = Stage(job, options)
@@ -260,11 +260,7 @@ def once(options, backend, shape, way, limit):
                    str(result), "--store", str(pathlib.Path(folder, "store"))]
         for name in ("device", "steps", "width", "layers", "batch", "microbatches", "limit"):
             command += [f"--{name}", str(getattr(options, name))]
-        environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LD_PRELOAD")}
-        environment.update(OMP_NUM_THREADS="1")
-        if backend == "dropin":
-            environment["LD_PRELOAD"] = os.path.abspath(options.library)
-        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        process = subprocess.Popen(command, env=environment_of(backend, options.library, threads=1), start_new_session=True)
         try:
             ended = process.wait(limit) == 0
         except subprocess.TimeoutExpired:
