@@ -248,9 +248,12 @@ ncclResult_t pncclCommAbort(ncclComm_t comm)
     /* Sequentially consistent with who makes it, which stores comm and then looks at aborted: one of the two sees the other. */
     __atomic_store_n(&comm->aborted, 1, __ATOMIC_SEQ_CST);
     rondo_nccl_abort_kernels(comm);
-    rondo_comm_t inner = __atomic_load_n(&comm->comm, __ATOMIC_SEQ_CST);
+    rondo_comm_t inner = __atomic_load_n(&comm->comm, __ATOMIC_SEQ_CST),
+                 apart = __atomic_load_n(&comm->apart, __ATOMIC_SEQ_CST);
     if (inner != NULL)
         rondo_comm_abort(inner, 1);
+    if (apart != NULL)
+        rondo_comm_abort(apart, 1);
     rondo_nccl_dispose(comm);
     return ncclSuccess;
 }

@@ -44,39 +44,94 @@ static void conclude(struct rondo_nccl_job *job)
     free(job);
 }
 
+/* The job, then its followers. */
 static void *run(void *argument)
 {
-    struct rondo_nccl_job *job = argument;
-    job->status = job->run(job);
+    for (struct rondo_nccl_job *job = argument; job != NULL; job = job->follower)
+        job->status = job->run(job);
     return NULL;
 }
 
 static void *run_alone(void *argument)
 {
-    run(argument);
-    conclude(argument);
+    for (struct rondo_nccl_job *job = argument, *follower; job != NULL; job = follower) {
+        follower = job->follower;
+        job->status = job->run(job);
+        conclude(job);
+    }
     return NULL;
 }
 
 static ncclResult_t detach(struct rondo_nccl_job *job)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_alone, job) != 0) {
-        job->status = rondo_nccl_fail(ncclSystemError, "a thread cannot be made");
-        ncclResult_t status = job->status;
-        conclude(job);
-        return status;
+    if (pthread_create(&thread, NULL, run_alone, job) == 0) {
+        pthread_detach(thread);
+        return ncclInProgress;
     }
-    pthread_detach(thread);
-    return ncclInProgress;
+    ncclResult_t status = rondo_nccl_fail(ncclSystemError, "a thread cannot be made");
+    for (struct rondo_nccl_job *follower; job != NULL; job = follower) {
+        follower = job->follower;
+        job->status = status;
+        conclude(job);
+    }
+    return status;
 }
 
-/* All of the list at once, late ones or the others; they are taken out of it. */
+/* Jobs on one communicator follow each other, because all its ranks have to make them in one order. Returns how many follow
+ * none. */
+static int line_up(struct rondo_nccl_job *jobs)
+{
+    int leaders = 0;
+    for (struct rondo_nccl_job *job = jobs; job != NULL; job = job->next) {
+        struct rondo_nccl_job *before = NULL;
+        for (struct rondo_nccl_job *other = jobs; job->parent != NULL && other != job; other = other->next)
+            if (other->parent == job->parent)
+                before = other;
+        job->follows = before != NULL;
+        if (before != NULL)
+            before->follower = job;
+        leaders += before == NULL;
+    }
+    return leaders;
+}
+
+/* Followers are reached by their leaders alone then. */
+static void leave_leaders(struct rondo_nccl_job **jobs)
+{
+    line_up(*jobs);
+    while (*jobs != NULL)
+        if ((*jobs)->follows)
+            *jobs = (*jobs)->next;
+        else
+            jobs = &(*jobs)->next;
+}
+
+/* Gives each its status. */
+static void run_blocking(struct rondo_nccl_job *jobs)
+{
+    const int leaders = line_up(jobs);
+    for (struct rondo_nccl_job *job = jobs; leaders > 1 && job != NULL; job = job->next)
+        job->threaded = !job->follows && pthread_create(&job->thread, NULL, run, job) == 0;
+    for (struct rondo_nccl_job *job = jobs; job != NULL; job = job->next) {
+        if (job->follows)
+            continue;
+        if (job->threaded)
+            pthread_join(job->thread, NULL);
+        else if (leaders == 1)
+            run(job);
+        else
+            for (struct rondo_nccl_job *failed = job; failed != NULL; failed = failed->follower)
+                failed->status = rondo_nccl_fail(ncclSystemError, "a thread cannot be made");
+    }
+}
+
+/* All of the list, late ones or the others; they are taken out of it. */
 static ncclResult_t run_jobs(struct rondo_nccl_job **list, int late)
 {
     struct rondo_nccl_job *mine = NULL, **last = &mine, *job;
     ncclResult_t result = ncclSuccess;
-    int blocking = 1, count = 0;
+    int blocking = 1;
     while ((job = *list) != NULL) {
         if (job->late != late) {
             list = &job->next;
@@ -87,25 +142,18 @@ static ncclResult_t run_jobs(struct rondo_nccl_job **list, int late)
         *last = job;
         last = &job->next;
         blocking &= job->blocking;
-        count++;
     }
-    for (struct rondo_nccl_job *next = mine; blocking && count > 1 && (job = next) != NULL; next = job->next)
-        job->threaded = pthread_create(&job->thread, NULL, run, job) == 0;
+    if (blocking)
+        run_blocking(mine);
+    else
+        leave_leaders(&mine);
     for (struct rondo_nccl_job *next = mine; (job = next) != NULL;) {
         next = job->next;
-        ncclResult_t one;
-        if (!blocking) {
-            one = detach(job);
-        } else {
-            if (job->threaded)
-                pthread_join(job->thread, NULL);
-            else if (count == 1)
-                run(job);
-            else
-                job->status = rondo_nccl_fail(ncclSystemError, "a thread cannot be made");
-            one = job->status;
+        ncclResult_t one = job->status;
+        if (blocking)
             conclude(job);
-        }
+        else
+            one = detach(job);
         if (result == ncclSuccess || (result == ncclInProgress && one != ncclSuccess))
             result = one;
     }

@@ -55,16 +55,14 @@ static ncclResult_t choose(const struct offer *offers, int count, int size, rond
 
 static ncclResult_t exchange(struct rondo_nccl_job *job)
 {
-    const size_t count = (size_t) job->parent->size;
     const struct offer mine = {.id = job->id, .has_id = job->color, .size = job->comm->size};
-    struct offer *offers = calloc(count, sizeof(*offers));
-    if (offers == NULL)
-        return rondo_nccl_fail(ncclSystemError, "ncclCommGrow: no memory");
-    ncclResult_t result = rondo_nccl_share(job->parent, &mine, sizeof(mine), offers, "ncclCommGrow");
+    void *offers = NULL;
+    _Static_assert(sizeof(mine) <= RONDO_NCCL_SHARE_BYTES, "an exchange holds an offer");
+    ncclResult_t result = rondo_nccl_share(job->parent, &mine, sizeof(mine), &offers, "ncclCommGrow");
     if (result == ncclSuccess)
         result = choose(offers, job->parent->size, mine.size, &job->id);
-    explicit_bzero(offers, count * sizeof(*offers)); /* they have the clique's secret */
-    free(offers);
+    if (offers != NULL)
+        explicit_bzero(offers, (size_t) job->parent->size * sizeof(mine)); /* they have the clique's secret */
     return result;
 }
 

@@ -234,21 +234,22 @@ static ncclResult_t exchange_views(struct ncclComm *comm, void *memory, size_t b
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
-    struct view mine = {.address = memory, .bytes = bytes, .device = comm->device};
-    struct view *views = calloc((size_t) comm->size, sizeof(*views));
-    if (views == NULL || !rondo_nccl_signals_prepare(comm)) {
-        free(views);
-        return rondo_nccl_fail(ncclSystemError, "%s: no memory", function);
-    }
+    struct view mine = {.bytes = bytes, .device = comm->device}, *views = calloc((size_t) comm->size, sizeof(*views));
+    void *all = NULL;
+    _Static_assert(sizeof(mine) <= RONDO_NCCL_SHARE_BYTES, "an exchange holds a view");
     memcpy(mine.process, process_key, sizeof(process_key));
-    mine.signals = comm->signals[comm->rank];
-    ncclResult_t status = rondo_nccl_share(comm, &mine, sizeof(mine), views, function);
+    if (views != NULL && rondo_nccl_signals_prepare(comm)) {
+        mine.address = memory;
+        mine.signals = comm->signals[comm->rank];
+    }
+    ncclResult_t status = rondo_nccl_share(comm, &mine, sizeof(mine), &all, function);
     if (status == ncclSuccess)
-        status = check_views(comm, views, alike, function);
+        status = check_views(comm, all, alike, function); /* an address that is NULL fails on all ranks */
     if (status != ncclSuccess) {
         free(views);
         return status;
     }
+    memcpy(views, all, (size_t) comm->size * sizeof(*views));
     look_at_views(comm, views);
     *result = views;
     return ncclSuccess;
@@ -304,6 +305,21 @@ static ncclResult_t list_window(struct ncclComm *comm, void *memory, int shared,
     return ncclSuccess;
 }
 
+/* All ranks have the window when one returns with it: a kernel that is launched then may wait for other ranks' kernels, and
+ * what those ranks did for their windows on the same GPU would wait for it. */
+static ncclResult_t agree(struct ncclComm *comm, ncclResult_t mine, const char *function)
+{
+    const unsigned char failed = mine != ncclSuccess;
+    void *all = NULL;
+    const ncclResult_t result = rondo_nccl_share(comm, &failed, 1, &all, function);
+    if (mine != ncclSuccess || result != ncclSuccess)
+        return mine != ncclSuccess ? mine : result;
+    for (int r = 0; r < comm->size; r++)
+        if (((const unsigned char *) all)[r])
+            return rondo_nccl_fail(ncclSystemError, "%s: rank %d has no memory for its window", function, r);
+    return ncclSuccess;
+}
+
 ncclResult_t rondo_nccl_window_make(struct ncclComm *comm, void *memory, size_t bytes, int direct, void **handle,
                                     const char *function)
 {
@@ -314,8 +330,12 @@ ncclResult_t rondo_nccl_window_make(struct ncclComm *comm, void *memory, size_t 
     if (result != ncclSuccess)
         return result;
     result = exchange_views(comm, memory, bytes, !direct, &views, function);
-    if (result == ncclSuccess)
-        result = list_window(comm, memory, direct, views, handle, function);
+    if (result == ncclSuccess) {
+        const ncclResult_t listed = list_window(comm, memory, direct, views, handle, function);
+        result = agree(comm, listed, function);
+        if (result != ncclSuccess && listed == ncclSuccess)
+            destroy(comm, take(comm, *handle));
+    }
     if (result != ncclSuccess && direct)
         rondo_comm_deregister(comm->comm, memory);
     return result;

@@ -47,8 +47,10 @@ struct rondo_nccl_retained {
 struct ncclComm {
     struct ncclComm *next; /* in the registry (comm.c) */
     struct rondo_nccl_world *world;
-    rondo_comm_t comm; /* NULL until it is made */
-    int owned;         /* to be freed; the world's own belongs to its runtime */
+    rondo_comm_t comm;  /* NULL until it is made */
+    rondo_comm_t apart; /* for exchanges (share.c); NULL until the first */
+    void *exchanged; /* the latest exchange's bytes, in memory that the host and the GPU reach; NULL, too, if there is none */
+    int owned;       /* to be freed; the world's own belongs to its runtime */
     int rank, size;
     int device; /* which GPU; -1: the host device */
     int blocking;
@@ -129,6 +131,8 @@ struct rondo_nccl_job {
     const ncclDevCommRequirements_t *requirements;
     ncclDevComm_t *device_comm;
     ncclResult_t status;
+    struct rondo_nccl_job *follower; /* the group's next job with the same parent (group.c); NULL */
+    int follows;
     pthread_t thread;
     int threaded;
 };
@@ -193,8 +197,13 @@ void rondo_nccl_dispose(struct ncclComm *comm);
 
 /* ---- share.c ---- */
 
-/* Collective: all becomes each rank's bytes, in the order of ranks. Any thread. */
-ncclResult_t rondo_nccl_share(struct ncclComm *comm, const void *mine, size_t bytes, void *all, const char *function);
+/* Collective: *all becomes each rank's bytes, in the order of ranks, until the next exchange; the caller may overwrite them. At
+ * most RONDO_NCCL_SHARE_BYTES a rank. From the second exchange of a communicator on no memory of the GPU is obtained or freed,
+ * and no stream made. Any thread, one exchange of a communicator at a time. */
+#define RONDO_NCCL_SHARE_BYTES 256
+ncclResult_t rondo_nccl_share(struct ncclComm *comm, const void *mine, size_t bytes, void **all, const char *function);
+/* Frees what exchanges have left. The communicator has no operations any more. */
+void rondo_nccl_share_end(struct ncclComm *comm);
 
 /* ---- one_sided.c ---- */
 

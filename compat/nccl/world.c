@@ -189,6 +189,7 @@ static void end_made(struct ncclComm *comm)
         rondo_comm_status(comm->comm, NULL, &idle);
     }
     rondo_nccl_forget_windows(comm);
+    rondo_nccl_share_end(comm);
     while (comm->owned && rondo_comm_free(&comm->comm) == RONDO_ERR_STATE)
         backoff();
     rondo_nccl_comm_delete(comm);

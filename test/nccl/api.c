@@ -104,10 +104,11 @@ static const struct {
     {"messages", NULL, scenario_messages, 1},       {"aggregated", NULL, scenario_aggregated, 1},
     {"orders", NULL, scenario_orders, 1},           {"mixed_group", NULL, scenario_mixed_group, 2},
     {"nonblocking", scenario_nonblocking, NULL, 1}, {"split", NULL, scenario_split, 1},
-    {"shrink", NULL, scenario_shrink, 3},           {"finalize", NULL, scenario_finalize, 1},
-    {"aborted", NULL, scenario_aborted, 2},         {"revoked", NULL, scenario_revoked, 2},
-    {"mismatch", NULL, scenario_mismatch, 2},       {"abandoned", scenario_abandoned, NULL, 1},
-    {"scalars", NULL, scenario_scalars, 1},         {"memory", NULL, scenario_memory, 1},
+    {"one_parent", NULL, scenario_one_parent, 1},   {"shrink", NULL, scenario_shrink, 3},
+    {"finalize", NULL, scenario_finalize, 1},       {"aborted", NULL, scenario_aborted, 2},
+    {"revoked", NULL, scenario_revoked, 2},         {"mismatch", NULL, scenario_mismatch, 2},
+    {"abandoned", scenario_abandoned, NULL, 1},     {"scalars", NULL, scenario_scalars, 1},
+    {"memory", NULL, scenario_memory, 1},
 };
 
 int main(int argc, char **argv)

@@ -45,6 +45,7 @@ void scenario_memory(struct me *me);
 void scenario_bad_inits(void);
 void scenario_nonblocking(void);
 void scenario_split(struct me *me);
+void scenario_one_parent(struct me *me);
 void scenario_shrink(struct me *me);
 void scenario_finalize(struct me *me);
 void scenario_aborted(struct me *me);

@@ -121,6 +121,34 @@ void scenario_split(struct me *me)
     NCCL(ncclCommDestroy(alone));
 }
 
+/* A group's calls on one communicator are made in one order by all ranks: two splits, and two windows of unlike size. */
+void scenario_one_parent(struct me *me)
+{
+    int rank, size;
+    const size_t bytes = COUNT * sizeof(float);
+    for (int round = 0; round < 10; round++) {
+        ncclComm_t halves = NULL, reversed = NULL;
+        ncclWindow_t longer = NULL, shorter = NULL;
+        NCCL(ncclGroupStart());
+        NCCL(ncclCommSplit(me->comm, me->rank % 2, me->rank, &halves, NULL));
+        NCCL(ncclCommWindowRegister(me->comm, me->send, bytes, &longer, NCCL_WIN_COLL_SYMMETRIC));
+        NCCL(ncclCommSplit(me->comm, 0, -me->rank, &reversed, NULL));
+        NCCL(ncclCommWindowRegister(me->comm, me->recv, bytes / 2, &shorter, NCCL_WIN_COLL_SYMMETRIC));
+        NCCL(ncclGroupEnd());
+        NCCL(ncclCommCount(halves, &size));
+        CHECK(size == (me->size + 1 - me->rank % 2) / 2, "round %d: rank %d is in a half of %d", round, me->rank, size);
+        NCCL(ncclCommUserRank(reversed, &rank));
+        CHECK(rank == me->size - 1 - me->rank, "round %d: rank %d becomes %d", round, me->rank, rank);
+        check_sum(halves, me, "half of a group");
+        check_sum(reversed, me, "reversed in a group");
+        check_sum(me->comm, me, "the parent");
+        NCCL(ncclCommWindowDeregister(me->comm, longer));
+        NCCL(ncclCommWindowDeregister(me->comm, shorter));
+        NCCL(ncclCommDestroy(halves));
+        NCCL(ncclCommDestroy(reversed));
+    }
+}
+
 void scenario_shrink(struct me *me)
 {
     ncclComm_t rest = NULL, again = NULL;
