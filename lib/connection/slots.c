@@ -31,12 +31,20 @@ uint32_t rondo_protocol_slots(enum rondo_protocol protocol, uint32_t lane_slots)
     }
 }
 
+static uint32_t turn_slot_bytes(const struct rondo_comm *comm)
+{
+    const uint32_t ranks = comm->size > RONDO_TURN_SLOT_RANKS ? (uint32_t) comm->size : RONDO_TURN_SLOT_RANKS,
+                   slots = RONDO_TURN_SLOTS * RONDO_TURN_SLOT_RANKS / ranks;
+    return (slots > 1 ? slots : 1) * RONDO_GPU_SLOT_BYTES;
+}
+
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
 {
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
     if (most == RONDO_DEFAULT_SLOT_BYTES)
         most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime->size)
+               : comm->takes_turns ? turn_slot_bytes(comm)
                : gpus              ? RONDO_GPU_SLOT_BYTES
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;

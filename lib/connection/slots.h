@@ -21,6 +21,10 @@ _Static_assert(RONDO_TINY_SLOTS >= 4 && RONDO_MULTICAST_SLOTS >= 4, "slots are g
  * round. */
 #define RONDO_GPU_LL_BYTES     19200
 #define RONDO_GPU_SLOT_BYTES   245760
+/* Between processes that share a GPU: one fills the slots while it has its turn there, and the other empties them in the next.
+ * So many times a usual slot; among more ranks fewer, so that all slots of a rank together stay as large. */
+#define RONDO_TURN_SLOTS       16
+#define RONDO_TURN_SLOT_RANKS  4 /* up to which it is that many */
 /* Slots of compressed streams between GPUs through host memory. They should stay in the processor's cache
  * (lib/submission/slicing.c). */
 #define RONDO_HOST_CODED_BYTES 65536

@@ -34,6 +34,7 @@ struct rondo_comm {
     int gpus_only;               /* all members are on GPUs */
     int multicast;               /* each member can write slots that all others read: host devices of one host */
     int by_host;                 /* GPUs of one host whose data pass through host memory */
+    int takes_turns;             /* members of several processes share a GPU, which runs the kernels of one process at a time */
     int linked;                  /* each member has its own GPU, and every two are joined by NVLink and use it */
     int tma;                     /* linked, and all GPUs have TMA copies (device/cuda/move_tma.h) */
     int direct_writes;           /* members can access most of each other's memory (device/engine/direct_write.h) */
