@@ -44,6 +44,7 @@ struct runner {
     uint32_t sleepers;              /* 1 while that thread sleeps */
     uint32_t passed_on, backed_off; /* likewise of its backoff, which a start does not end (runner_main) */
     uint64_t idle_turns;
+    int advanced; /* a task has, since the block entered, and the device says so */
     struct rondo_workers workers;
     int started;
     pthread_t thread;
@@ -152,11 +153,17 @@ static int run_round(struct rondo_host *host, uint32_t index, int return_early)
         if (!is_alive(host))
             return 1;
         rondo_daemon_enter(daemon, block);
+        runner->advanced = 0;
     }
     if (index == 0 && needs_others(host))
         gather(host);
     uint32_t completions = block->completions;
     int quits = rondo_daemon_round(daemon, block, &runner->workers, return_early) == RONDO_DAEMON_QUITS;
+    if (block->progressed && !quits && !runner->advanced) {
+        /* The queue reads it once it has acquired that this daemon has left, which this block's part in leaving precedes. */
+        runner->advanced = 1;
+        rondo_store_relaxed(&host->base.advanced, launch_of(host));
+    }
     if (block->progressed && host->wake != NULL)
         host->wake(host->wake_argument);
     if (quits) {

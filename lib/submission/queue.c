@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pause before a daemon that has quit with operations in flight is restarted doubles from the first to the last. */
+/* The pause before a daemon that has quit with operations in flight is restarted doubles from the first to the last. It begins
+ * anew when a daemon has advanced a task: then other ranks are at work, too, and would soon wait for this one. */
 #define FIRST_PAUSE_NS 20000u
 #define LAST_PAUSE_NS  4000000u
 
@@ -181,6 +182,8 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist as
     if (queue->in_flight > 0 && !queue->abandoned && !rondo_device_alive(runtime->device)) {
         uint64_t now = rondo_clock_ns();
         if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
+            if (rondo_load_relaxed(&runtime->device->advanced) == runtime->device->daemon->queues->launches)
+                queue->restart_pause_ns = FIRST_PAUSE_NS;
             queue->not_before_ns = now + queue->restart_pause_ns;
             if (queue->restart_pause_ns < LAST_PAUSE_NS)
                 queue->restart_pause_ns *= 2;

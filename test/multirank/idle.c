@@ -2,7 +2,8 @@
  * While nothing moves, no core is used. An operation that other ranks have started meanwhile wakes a rank whose own thread
  * sleeps: rank 0 joins an all-reduce late, which the others have started and do not wait for yet. A blocking call of a small
  * collective wakes no other thread, however many blocks there are. Starting a small collective and waiting for it does so only
- * now and then.
+ * now and then. A large operation goes on while the ranks sleep, also with daemons that quit as soon as another rank keeps them
+ * waiting.
  */
 #include "test/multirank/ranks.h"
 
@@ -14,7 +15,8 @@
 
 enum { ROUNDS_MAX = 100 };
 
-static long ranks = 2, rounds = 7, idle_ms = 1000, load_permille = 30, wake_us = 20000, small = 0, started = 0, count = 1;
+static long ranks = 2, rounds = 7, idle_ms = 1000, load_permille = 30, wake_us = 20000, small = 0, started = 0, count = 1,
+            bytes = 0;
 
 static double processor_seconds(void)
 {
@@ -130,10 +132,49 @@ static void call(struct rank *me)
     free(out);
 }
 
+/* Seconds of an all-reduce for whose end the ranks look once a millisecond. */
+static double reduce(struct rank *me, const int64_t *in, int64_t *out)
+{
+    rondo_request_t request;
+    int done = 0;
+    MUST(rondo_barrier(me->world));
+    const double since = ranks_seconds();
+    MUST(rondo_iallreduce(in, out, (size_t) bytes / sizeof(*in), RONDO_INT64, RONDO_SUM, me->world, &request));
+    while (!done) {
+        ranks_sleep(0.001);
+        MUST(rondo_test(request, &done));
+    }
+    return ranks_seconds() - since;
+}
+
+/* Says how long it takes, in the middle of the rounds; with which settings that should be alike, the caller knows. */
+static void leave_alone(struct rank *me)
+{
+    double past[ROUNDS_MAX];
+    int64_t *in = calloc((size_t) bytes, 1), *out = calloc((size_t) bytes, 1);
+    in[0] = in[bytes / 8 - 1] = me->rank + 1;
+    for (long round = 0; round < rounds; round++) {
+        STEP("large, round %ld", round);
+        past[round] = reduce(me, in, out);
+    }
+    const int64_t expected = (int64_t) me->size * (me->size + 1) / 2;
+    CHECK(out[0] == expected && out[bytes / 8 - 1] == expected, "the sums are %lld and %lld, not %lld", (long long) out[0],
+          (long long) out[bytes / 8 - 1], (long long) expected);
+    qsort(past, (size_t) rounds, sizeof(past[0]), by_value);
+    if (me->rank == 0)
+        printf("idle: %ld bytes in %.1f ms while the ranks sleep\n", bytes, past[rounds / 2] * 1e3);
+    free(in);
+    free(out);
+}
+
 static void run(struct rank *me)
 {
     if (small > 0) {
         call(me);
+        return;
+    }
+    if (bytes > 0) {
+        leave_alone(me);
         return;
     }
     for (int i = 0; i < 20; i++)
@@ -153,6 +194,7 @@ int main(int argc, char **argv)
         {"--small", &small, NULL, "small collectives, and nothing else"},
         {"--started", &started, NULL, "1: they are started and waited for, not called"},
         {"--count", &count, NULL, "their elements"},
+        {"--bytes", &bytes, NULL, "of a large all-reduce while the ranks sleep, and nothing else"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
