@@ -280,6 +280,7 @@ static void start_run(struct slot *slot, struct point point)
     const struct part *part = &parts[point.part];
     struct job *job = slot->job;
     memset(job, 0, sizeof(*job));
+    job->is_first = slot->ranks[0] == 0;
     snprintf(job->name, sizeof(job->name), "injection-%d-%d", (int) getpid(), ++serial);
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
     snprintf(job->file, sizeof(job->file), "/tmp/%.40s.json", job->name);

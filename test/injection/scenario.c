@@ -30,6 +30,10 @@ static int share_id(struct job *job, int rank)
     return job->id_made;
 }
 
+/* Microseconds that a stuck daemon stays in a process's first run. There ranks wait for CUDA's beginning, which takes parts of
+ * a second: with the usual time a hundred daemons would begin one after the other, and each be a point. */
+#define FIRST_QUIT_US 50000
+
 void scenario_prepare(const struct part *part, const struct job *job)
 {
     setenv("RONDO_JOB", job->name, 1);
@@ -58,6 +62,8 @@ void scenario_run(const struct part *part, struct job *job, int rank)
     config.device = part_on_gpu(part) ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
     if (part_on_gpu(part))
         config.device_index = 0;
+    if (part_on_gpu(part) && job->is_first)
+        config.quit_stuck_us = FIRST_QUIT_US;
     config.connect_timeout = job->connect_timeout;
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
         by_id |= strcmp(pair[0], "id") == 0;

@@ -40,6 +40,7 @@ struct job {
     rondo_unique_id_t id;
     int id_made;
     double connect_timeout;
+    int is_first;              /* the processes' first run */
     int normal_threads[RANKS]; /* that a rank's process has after a run without a failure; -1: not known */
     struct rank_record ranks[RANKS];
 };
