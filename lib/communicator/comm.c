@@ -76,8 +76,7 @@ static int share_gpu_between_processes(const struct rondo_comm *comm)
     for (int i = 0; comm->gpus_only && i < comm->size; i++)
         for (int k = 0; k < i; k++) {
             const struct rondo_peer *one = &peers[comm->members[i]], *other = &peers[comm->members[k]];
-            if (memcmp(one->gpu.uuid, other->gpu.uuid, sizeof(one->gpu.uuid)) == 0 &&
-                memcmp(one->process, other->process, sizeof(one->process)) != 0)
+            if (rondo_gpu_is_same(&one->gpu, &other->gpu) && memcmp(one->process, other->process, sizeof(one->process)) != 0)
                 return 1;
         }
     return 0;

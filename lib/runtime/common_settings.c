@@ -27,10 +27,8 @@ static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
 {
     const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
     uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++) {
-        const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
-        count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
-    }
+    for (int other = 0; other < runtime->size; other++)
+        count += (uint32_t) rondo_gpu_is_same(&runtime->peers[other].gpu, gpu);
     return gpu->present ? count : 1;
 }
 

@@ -169,8 +169,7 @@ static int place_of(const struct rondo_gpu_identity *mine, const struct rondo_gp
 
 int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
 {
-    return mine->present && theirs->present &&
-           (memcmp(mine->uuid, theirs->uuid, sizeof(mine->uuid)) == 0 || place_of(mine, theirs) >= 0);
+    return rondo_gpu_is_same(mine, theirs) || (mine->present && theirs->present && place_of(mine, theirs) >= 0);
 }
 
 int rondo_gpu_is_linked(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)

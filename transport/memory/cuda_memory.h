@@ -43,6 +43,11 @@ struct rondo_gpu_identity {
     uint64_t reaches[RONDO_GPUS_NAMED]; /* digests of the UUIDs of other GPUs whose memory this one can use */
 };
 
+static inline int rondo_gpu_is_same(const struct rondo_gpu_identity *one, const struct rondo_gpu_identity *other)
+{
+    return one->present && other->present && memcmp(one->uuid, other->uuid, sizeof(one->uuid)) == 0;
+}
+
 /* A handle is plain data, the same for all ranks that import it. */
 struct rondo_cuda_handle {
     unsigned char bytes[160];
