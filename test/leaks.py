@@ -3,7 +3,8 @@
 Every process that the tests start inherits an environment variable with this run's mark. What a runtime holds (segments, sockets
 in the abstract namespace, threads) ends with its process, so a leak of it is a marked process that is still there. What outlives
 processes are files in /dev/shm and sockets in /tmp: those with Rondo's name count, and files of UCX, which makes them for Rondo's
-ucx transport; no file counts that a process without the mark has open.
+ucx transport; no file counts that a process without the mark has open. Tests of this check leave files in a folder of their own
+instead of /dev/shm, where another run of the tests on this machine would find them.
 """
 import contextlib
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 
 VARIABLE = "LEAK_CHECK_RUN"
 MARK = f"{VARIABLE}={uuid.uuid4().hex}"
+FOLDER_VARIABLE = "LEAK_CHECK_FOLDER"
 
 
 def mark_processes():
@@ -58,10 +60,13 @@ def _is_foreign(path):
     return False
 
 
+def _folder():
+    return Path(os.environ.get(FOLDER_VARIABLE, "/dev/shm"))
+
+
 def files():
     """Files in /dev/shm and sockets in /tmp that Rondo, or UCX for Rondo, can have made."""
-    found = {path for name in os.listdir("/dev/shm")
-             if name.startswith(("rondo", "ucx_")) and not _is_foreign(path := f"/dev/shm/{name}")}
+    found = {str(path) for path in _folder().iterdir() if path.name.startswith(("rondo", "ucx_")) and not _is_foreign(str(path))}
     for entry in Path("/tmp").iterdir():
         with contextlib.suppress(FileNotFoundError):
             if entry.name.startswith("rondo") and stat.S_ISSOCK(entry.lstat().st_mode):

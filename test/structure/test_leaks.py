@@ -12,7 +12,7 @@ import pytest
 import leaks
 from harness import environment, program
 
-# Makes a file in /dev/shm and maps it, as MPICH's ranks do; with "hold" it stays, else it ends and leaves the file.
+# Makes a file and maps it, as MPICH's ranks do; with "hold" it stays, else it ends and leaves the file.
 MAKER = """
 import mmap, os, sys, time
 with open(sys.argv[1], "w+b") as file:
@@ -42,11 +42,18 @@ def end(process):
         process.stdout.close()
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """In place of /dev/shm, where another run of the tests would find the files, too."""
+    monkeypatch.setenv(leaks.FOLDER_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
 @pytest.mark.parametrize("name, how", [("mpich_shm_", "hold"), ("mpich_shm_", "leave"), ("ucx_shm_posix_", "hold"),
                                        ("psm2_shm.", "leave")])
-def test_other_programs_do_not_count(name, how):
+def test_other_programs_do_not_count(folder, name, how):
     """Another MPI job's files appear during the check, whether its processes still run or have ended."""
-    path = f"/dev/shm/{name}{uuid.uuid4().hex}"
+    path = f"{folder}/{name}{uuid.uuid4().hex}"
     try:
         with leaks.nothing_left_behind(0.3):
             maker = make_file(path, foreign(), how)
@@ -57,8 +64,8 @@ def test_other_programs_do_not_count(name, how):
 
 
 @pytest.mark.parametrize("name, how", [("rondo-", "leave"), ("rondo-", "hold"), ("ucx_shm_posix_", "leave")])
-def test_files_of_rondo_are_found(name, how):
-    path = f"/dev/shm/{name}{uuid.uuid4().hex}"
+def test_files_of_rondo_are_found(folder, name, how):
+    path = f"{folder}/{name}{uuid.uuid4().hex}"
     try:
         with pytest.raises(AssertionError, match=path):
             with leaks.nothing_left_behind(0.3):
