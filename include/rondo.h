@@ -365,9 +365,8 @@ RONDO_API rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config);
  * Ends a runtime.
  *
  * Frees its requests, communicators and memory. Ranks whose world communicator has not failed wait for each other, so that no
- * rank leaves while another needs it, for at most RONDO_TIMEOUT seconds if that is set. The process that holds the root (rank
- * 0's, or the one that called rondo_get_unique_id()) then waits some seconds more for ranks that have not left, and logs which
- * it leaves behind. After a failure no rank waits for another but in this last way.
+ * rank leaves while another needs it, for at most RONDO_TIMEOUT seconds if that is set. After a
+ * failure no rank waits for another, but for two seconds to be heard when it says that it leaves.
  *
  * @param rt   the runtime; if the call succeeds, it and the handles of its communicators and requests stand for nothing
  * @retval RONDO_ERR_ARGUMENT   rt is NULL, or has been finalized
@@ -654,8 +653,7 @@ RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *exclude
  *
  * The ranks of comm keep their numbers. The new ones have the numbers from comm's size on, and call rondo_init() with the id,
  * their rank and size in its config. All get a runtime, whose world communicator has all ranks. comm and its runtime stay as
- * they are, and are freed or used on. A size that is comm's makes a job without new ranks, for example to leave behind a
- * process that holds the root. After failures, grow the communicator that rondo_comm_shrink() has made.
+ * they are, and are freed or used on. A size that is comm's makes a job without new ranks. After failures, grow the communicator that rondo_comm_shrink() has made.
  *
  * Between hosts the id, which holds a secret, travels encrypted to the other ranks only if RONDO_ENCRYPT is 1.
  *

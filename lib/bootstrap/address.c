@@ -2,6 +2,7 @@
 #include "lib/bootstrap/address.h"
 
 #include "lib/base/error.h"
+#include "lib/bootstrap/frame_connection.h"
 #include "lib/bootstrap/process_socket.h"
 
 #include <arpa/inet.h>
@@ -113,6 +114,74 @@ struct rondo_address rondo_address_any(const struct rondo_address *address)
     else
         ((struct sockaddr_in6 *) &any.storage)->sin6_addr = in6addr_any;
     return any;
+}
+
+void rondo_address_set_port(struct rondo_address *address, uint16_t port)
+{
+    if (address->storage.ss_family == AF_INET)
+        ((struct sockaddr_in *) &address->storage)->sin_port = htons(port);
+    else if (address->storage.ss_family == AF_INET6)
+        ((struct sockaddr_in6 *) &address->storage)->sin6_port = htons(port);
+}
+
+uint16_t rondo_address_port(const struct rondo_address *address)
+{
+    if (address->bytes > 0 && address->storage.ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *) &address->storage)->sin_port);
+    if (address->bytes > 0 && address->storage.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *) &address->storage)->sin6_port);
+    return 0;
+}
+
+enum { STORED_PORT = 4, STORED_ADDRESS = 8 }; /* offsets */
+
+void rondo_address_store(const struct rondo_address *address, unsigned char bytes[RONDO_ADDRESS_STORED])
+{
+    memset(bytes, 0, RONDO_ADDRESS_STORED);
+    if (address->bytes == 0)
+        return;
+    rondo_frame_store32(bytes + STORED_PORT, rondo_address_port(address));
+    if (address->storage.ss_family == AF_INET) {
+        rondo_frame_store32(bytes, 4);
+        memcpy(bytes + STORED_ADDRESS, &((const struct sockaddr_in *) &address->storage)->sin_addr, 4);
+    } else if (address->storage.ss_family == AF_INET6) {
+        rondo_frame_store32(bytes, 6);
+        memcpy(bytes + STORED_ADDRESS, &((const struct sockaddr_in6 *) &address->storage)->sin6_addr, 16);
+    }
+}
+
+void rondo_address_load(struct rondo_address *address, const unsigned char bytes[RONDO_ADDRESS_STORED])
+{
+    const uint32_t family = rondo_frame_load32(bytes);
+    memset(address, 0, sizeof(*address));
+    if (family == 4) {
+        struct sockaddr_in *v4 = (struct sockaddr_in *) &address->storage;
+        v4->sin_family = AF_INET;
+        memcpy(&v4->sin_addr, bytes + STORED_ADDRESS, 4);
+        address->bytes = sizeof(*v4);
+    } else if (family == 6) {
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &address->storage;
+        v6->sin6_family = AF_INET6;
+        memcpy(&v6->sin6_addr, bytes + STORED_ADDRESS, 16);
+        address->bytes = sizeof(*v6);
+    }
+    rondo_address_set_port(address, (uint16_t) rondo_frame_load32(bytes + STORED_PORT));
+}
+
+const char *rondo_address_describe(const struct rondo_address *address, char *text, size_t bytes)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    const int is_v6 = address->storage.ss_family == AF_INET6;
+    if (rondo_address_port(address) == 0) {
+        snprintf(text, bytes, "a Unix socket");
+        return text;
+    }
+    inet_ntop(is_v6 ? AF_INET6 : AF_INET,
+              is_v6 ? (const void *) &((const struct sockaddr_in6 *) &address->storage)->sin6_addr
+                    : (const void *) &((const struct sockaddr_in *) &address->storage)->sin_addr,
+              host, sizeof(host));
+    snprintf(text, bytes, is_v6 ? "[%s]:%u" : "%s:%u", host, rondo_address_port(address));
+    return text;
 }
 
 /* Stores the source address of a datagram to a host far away, which is that of the default route. No datagram is sent. Returns

@@ -16,7 +16,8 @@ struct rondo_address {
     socklen_t bytes;
 };
 
-enum { RONDO_ADDRESS_MOST = 8 }; /* of one name; further ones are not looked at */
+enum { RONDO_ADDRESS_MOST = 8 };    /* of one name; further ones are not looked at */
+enum { RONDO_ADDRESS_STORED = 24 }; /* bytes of an Internet address and port, as messages carry them */
 
 /*
  * Splits "host:port" ("[host]:port" for IPv6) into two terminated texts. Where text has no port, *port becomes "" if
@@ -40,6 +41,16 @@ int rondo_address_is_numeric(const char *host);
 void rondo_address_of_host(struct rondo_address *address);
 /* The same port on any interface. */
 struct rondo_address rondo_address_any(const struct rondo_address *address);
+/* Sets the port of an Internet address. */
+void rondo_address_set_port(struct rondo_address *address, uint16_t port);
+/* Returns the port of an Internet address; 0 for any other. */
+uint16_t rondo_address_port(const struct rondo_address *address);
+/* Stores an address, and reads it again: family as 4, 6, or 0 for none (4 bytes), port (4), address (16). What is stored of an
+ * address that is not an Internet one is none, which has 0 bytes when it is read. */
+void rondo_address_store(const struct rondo_address *address, unsigned char bytes[RONDO_ADDRESS_STORED]);
+void rondo_address_load(struct rondo_address *address, const unsigned char bytes[RONDO_ADDRESS_STORED]);
+/* Writes it as text, "host:port" without a name; "a Unix socket" for one. Returns text. */
+const char *rondo_address_describe(const struct rondo_address *address, char *text, size_t bytes);
 
 /* Stores the Unix socket of this name in the abstract namespace: it has no file and ends with the process. RONDO_ERR_INTERNAL
  * if the name does not fit into a socket address. */

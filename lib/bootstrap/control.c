@@ -1,56 +1,61 @@
 /*
- * A rank's end of the control plane: a thread that reads what arrives from the root and calls the handler, and a queue to send
- * from any thread. Relies on lib/bootstrap/rendezvous.h to find the root and on lib/bootstrap/frame_connection.h for what may
- * be believed.
- *
- * A mutex guards the sending half of the connection; the receiving half belongs to the control thread.
+ * A rank's end of the control plane: a thread that serves the connections between ranks (lib/bootstrap/links.h), and, until the
+ * job has formed, the one to the root (lib/bootstrap/root.h). Relies on lib/bootstrap/rendezvous.h to find the root.
  */
 #include "lib/bootstrap/control.h"
 
-#include "lib/base/thread.h"
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
-#include "lib/bootstrap/heartbeat.h"
+#include "lib/base/thread.h"
+#include "lib/bootstrap/links.h"
 #include "lib/bootstrap/rendezvous.h"
-#include "lib/bootstrap/frame_connection.h"
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     STACK_BYTES = 512 << 10, /* the handler runs on it */
-    FILLS_ROUND = 16,        /* reads before the watched descriptor is looked at again */
-    GIVE_UP_MS = 500,        /* for the root to notice that a closing rank waits no longer */
-    QUEUED_MOST = 512 << 20, /* bytes the root may leave untaken */
+    FORM_MS = 10000,         /* at least, for the job to form once all ranks have joined */
+    GRACE_MS = 3000,         /* beyond that, for the root, whose clock decides, to say why it has not */
 };
+
+/* How the job forms. */
+enum forming { FORMING, LINKING, LINKED, FORMED, NOT_FORMED };
 
 struct rondo_control {
     int rank, size;
-    rondo_control_handler_t handler;
-    void *argument;
+    struct rondo_links *links;
+    int epoll;
     int wake; /* eventfd: look at the fields again */
+    enum rondo_watched wake_watched, root_watched, descriptor_watched;
     pthread_t thread;
-    struct rondo_frame_connection connection;
-    struct rondo_heartbeat heartbeat; /* the control thread's */
 
-    pthread_mutex_t mutex; /* guards the connection's sending half and the next three */
-    int closing, broken;   /* closing: goodbye has been queued. broken: sending is of no use any more */
-    int64_t closing_until;
+    /* of the thread, but for what the condition tells */
+    struct rondo_frame_connection root;
+    struct rondo_job job;
+    enum forming forming;
+    int places;       /* ranks whose places have come */
+    int told_trouble; /* the root knows that this rank cannot be linked */
+    int64_t form_by;
+    pthread_mutex_t formed_mutex;
+    pthread_cond_t formed;
+    enum forming outcome; /* FORMED or NOT_FORMED once it is known */
+    enum rondo_rendezvous_end end;
+    char reason[RONDO_RENDEZVOUS_REASON];
+
+    atomic_int closing;
 
     pthread_mutex_t watch_mutex; /* held while the watcher is called, so that taking it away waits for it */
     int watched;                 /* -1: none */
     void (*watcher)(void *argument);
     void *watcher_argument;
-
-    atomic_int lost;
-    atomic_uchar *gone; /* by rank: died or left */
 };
 
 static void wake_thread(struct rondo_control *control)
@@ -61,172 +66,167 @@ static void wake_thread(struct rondo_control *control)
     (void) written;
 }
 
-/* ---- receiving ------------------------------------------------------------------------------------------------------------
- */
-
-/* The connection is of no use any more. Once: ends it, and tells the handler unless closing has begun. */
-static void lose_root(struct rondo_control *control)
+static rondo_result_t watch(struct rondo_control *control, int fd, enum rondo_watched *watched, enum rondo_watched as)
 {
-    if (atomic_exchange(&control->lost, 1))
-        return;
-    pthread_mutex_lock(&control->mutex);
-    control->broken = 1;
-    int expected = control->closing;
-    pthread_mutex_unlock(&control->mutex);
-    /* If this end has refused what the root sent, the root must learn that it has lost this rank. */
-    shutdown(control->connection.fd, SHUT_RDWR);
-    if (!expected)
-        control->handler(control->argument, control->rank, RONDO_CONTROL_LOST, NULL, 0);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = watched};
+    *watched = as;
+    return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) == 0
+               ? RONDO_SUCCESS
+               : rondo_fail(RONDO_ERR_SYSTEM, "epoll_ctl: %s", strerror(errno));
 }
 
-/* Calls the handler. Returns 0, or -1 if the frame is one that no root sends. */
-static int deliver(struct rondo_control *control, const struct rondo_frame *frame)
+/* ---- forming ---- */
+
+/* Says how forming has ended. reason: of the root, or NULL. */
+static void conclude(struct rondo_control *control, enum forming outcome, enum rondo_rendezvous_end end,
+                     const struct rondo_frame *failed)
 {
-    if (frame->type == RONDO_FRAME_BEAT)
+    control->forming = outcome;
+    epoll_ctl(control->epoll, EPOLL_CTL_DEL, control->root.fd, NULL);
+    if (outcome == FORMED)
+        rondo_links_formed(control->links);
+    /* The connection of the rank that holds the root holds the job's place. */
+    if (outcome != FORMED || !control->job.holds_root)
+        rondo_frame_connection_close(&control->root);
+    pthread_mutex_lock(&control->formed_mutex);
+    if (failed != NULL)
+        rondo_rendezvous_read_reason(failed, control->reason);
+    control->outcome = outcome;
+    control->end = end;
+    pthread_cond_signal(&control->formed);
+    pthread_mutex_unlock(&control->formed_mutex);
+}
+
+static void lose_root(struct rondo_control *control, enum rondo_rendezvous_end end)
+{
+    conclude(control, NOT_FORMED, end, NULL);
+}
+
+static void tell_root(struct rondo_control *control, uint32_t type, const void *data, size_t bytes)
+{
+    /* A fresh connection has room for so few bytes. */
+    if (rondo_frame_connection_put(&control->root, type, control->rank, RONDO_CONTROL_ALL, data, bytes) != 0 ||
+        rondo_frame_connection_flush(&control->root) != 1)
+        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+}
+
+/* Returns 0, or -1 if the frame is one that no root sends now. */
+static int take_places(struct rondo_control *control, const struct rondo_frame *frame)
+{
+    if (control->forming != FORMING || frame->bytes < 4 || (frame->bytes - 4) % RONDO_ADDRESS_STORED != 0)
+        return -1;
+    const int first = (int) rondo_frame_load32(frame->data), count = (int) ((frame->bytes - 4) / RONDO_ADDRESS_STORED);
+    if (rondo_links_set_places(control->links, first, count, frame->data + 4) != 0)
+        return -1;
+    control->places += count;
+    if (count > 0 && control->places < control->size)
         return 0;
-    if (frame->source < 0 || frame->source >= control->size)
+    control->forming = LINKING;
+    rondo_links_begin(control->links);
+    return 0;
+}
+
+static int take(struct rondo_control *control, const struct rondo_frame *frame)
+{
+    if (frame->type == RONDO_FRAME_PLACES)
+        return take_places(control, frame);
+    if (frame->type == RONDO_FRAME_FAILED)
+        conclude(control, NOT_FORMED, RONDO_RENDEZVOUS_REFUSED, frame);
+    else if (frame->type == RONDO_FRAME_READY && control->forming == LINKED)
+        conclude(control, FORMED, RONDO_RENDEZVOUS_ENDED, NULL);
+    else
         return -1;
-    if (frame->type == RONDO_CONTROL_DIED || frame->type == RONDO_CONTROL_LEFT)
-        atomic_store(&control->gone[frame->source], 1);
-    else if (frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
-        return -1;
-    control->handler(control->argument, frame->source, frame->type, frame->bytes > 0 ? frame->data : NULL, frame->bytes);
     return 0;
 }
 
 static void take_input(struct rondo_control *control)
 {
     struct rondo_frame frame;
-    int state;
-    while ((state = rondo_frame_connection_next(&control->connection, &frame)) > 0)
-        if (deliver(control, &frame) != 0)
-            state = -1;
-    if (state < 0)
-        lose_root(control);
+    int state = 1;
+    while (control->forming < FORMED && state > 0 && (state = rondo_frame_connection_next(&control->root, &frame)) > 0)
+        state = take(control, &frame) == 0 ? 1 : -1;
+    if (state < 0 && control->forming < FORMED)
+        lose_root(control, RONDO_RENDEZVOUS_ENDED);
 }
 
-static void receive(struct rondo_control *control)
+static void read_root(struct rondo_control *control)
 {
-    for (int i = 0; i < FILLS_ROUND && !atomic_load(&control->lost); i++) {
-        int state = rondo_frame_connection_fill(&control->connection);
-        if (state == 0)
-            return;
-        rondo_heartbeat_heard(&control->heartbeat);
-        if (state < 0)
-            lose_root(control);
-        else
-            take_input(control);
+    int state = control->forming < FORMED ? rondo_frame_connection_fill(&control->root) : 0;
+    if (state > 0)
+        take_input(control);
+    else if (state < 0)
+        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+}
+
+/* Does what is due while the job forms. Returns when to look again. */
+static int64_t form(struct rondo_control *control)
+{
+    const int64_t now = rondo_clock_ms();
+    if (control->forming == LINKING && rondo_links_are_open(control->links)) {
+        control->forming = LINKED;
+        tell_root(control, RONDO_FRAME_LINKED, NULL, 0);
     }
-}
-
-/* Ends a connection on which a frame cannot be sent, so that the root takes this rank for dead and the control thread, which
- * reads the end, reports the root as lost. The mutex is held. */
-static void break_connection(struct rondo_control *control)
-{
-    control->broken = 1;
-    shutdown(control->connection.fd, SHUT_RDWR);
-}
-
-/* Sends what is queued. The mutex is held. */
-static void flush(struct rondo_control *control)
-{
-    if (!control->broken && rondo_frame_connection_flush(&control->connection) < 0)
-        break_connection(control);
-}
-
-/* Sends a sign of life or gives the root up, as is due; not while closing or after the connection was lost. */
-static void beat(struct rondo_control *control, int closing)
-{
-    if (closing || atomic_load(&control->lost))
-        return;
-    switch (rondo_heartbeat_look(&control->heartbeat, rondo_clock_ms())) {
-    case RONDO_HEARTBEAT_NOTHING:
-        return;
-    case RONDO_HEARTBEAT_DEAD:
-        rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s",
-                  control->heartbeat.most / RONDO_HEARTBEATS_A_SECOND);
-        lose_root(control);
-        return;
-    case RONDO_HEARTBEAT_SEND:
-        break;
+    if (control->forming == LINKING && now >= control->form_by && !control->told_trouble) {
+        char trouble[RONDO_RENDEZVOUS_REASON];
+        control->told_trouble = 1;
+        rondo_links_describe_trouble(control->links, trouble, sizeof(trouble));
+        tell_root(control, RONDO_FRAME_FAILED, trouble, strlen(trouble));
     }
-    pthread_mutex_lock(&control->mutex);
-    if (!control->closing && !control->broken) {
-        if (control->connection.queued == 0 &&
-            rondo_frame_connection_put(&control->connection, RONDO_FRAME_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
-            break_connection(control);
-        flush(control);
-    }
-    pthread_mutex_unlock(&control->mutex);
+    if (control->forming < FORMED && now >= control->form_by + GRACE_MS)
+        lose_root(control, RONDO_RENDEZVOUS_SILENT);
+    if (control->forming >= FORMED)
+        return INT64_MAX;
+    return now < control->form_by ? control->form_by : control->form_by + GRACE_MS;
 }
 
-/* Returns the milliseconds until the next look at the heartbeat; -1: there is none. */
-static int until_beat(const struct rondo_control *control)
-{
-    int64_t left = control->heartbeat.next - rondo_clock_ms();
-    return control->heartbeat.next == INT64_MAX || atomic_load(&control->lost) ? -1 : left < 0 ? 0 : (int) left;
-}
+/* ---- the thread ---- */
 
-static void call_watcher(struct rondo_control *control, int fd)
+static void call_watcher(struct rondo_control *control)
 {
     pthread_mutex_lock(&control->watch_mutex);
-    if (control->watched == fd)
+    if (control->watched >= 0)
         control->watcher(control->watcher_argument);
     pthread_mutex_unlock(&control->watch_mutex);
+}
+
+static void serve(struct rondo_control *control, const struct epoll_event *event)
+{
+    enum rondo_watched *watched = event->data.ptr;
+    uint64_t count;
+    if (watched == &control->wake_watched) {
+        ssize_t got = read(control->wake, &count, sizeof(count));
+        (void) got;
+    } else if (watched == &control->root_watched) {
+        read_root(control);
+    } else if (watched == &control->descriptor_watched) {
+        call_watcher(control);
+    } else {
+        rondo_links_serve(control->links, watched, event->events);
+    }
+}
+
+static int is_over(struct rondo_control *control)
+{
+    return atomic_load(&control->closing) && rondo_links_are_over(control->links);
 }
 
 static void *run(void *argument)
 {
     struct rondo_control *control = argument;
-    int given_up = 0;
-    /* Messages of faster ranks may have arrived together with RONDO_FRAME_READY. */
-    take_input(control);
+    take_input(control); /* it may have come together with what the rendezvous has read */
     for (;;) {
-        struct pollfd polled[3] = {{-1, POLLIN, 0}, {control->wake, POLLIN, 0}, {-1, POLLIN, 0}};
-        pthread_mutex_lock(&control->mutex);
-        int closing = control->closing, broken = control->broken;
-        int64_t until = control->closing_until;
-        if (!atomic_load(&control->lost))
-            polled[0].fd = control->connection.fd;
-        if (control->connection.queued > 0 && !control->broken)
-            polled[0].events |= POLLOUT;
-        pthread_mutex_unlock(&control->mutex);
-        pthread_mutex_lock(&control->watch_mutex);
-        polled[2].fd = control->watched;
-        pthread_mutex_unlock(&control->watch_mutex);
-
-        /* Closing lasts until the root ends the connection, which a root of this process does after all other ranks. */
-        int64_t left = until - rondo_clock_ms();
-        if (closing && left <= 0 && !given_up) { /* a root of this process logs which ranks it leaves, and then answers */
-            given_up = 1;
-            shutdown(control->connection.fd, SHUT_WR);
-        }
-        if (given_up)
-            left += GIVE_UP_MS;
-        if (closing && (broken || atomic_load(&control->lost) || left <= 0))
+        struct epoll_event event;
+        int64_t next = rondo_links_expire(control->links), formed = form(control);
+        if (is_over(control))
             return NULL;
-        if (poll(polled, 3, closing ? (int) left : until_beat(control)) < 0)
-            continue;
-        if ((polled[1].revents & POLLIN) != 0) {
-            uint64_t count;
-            ssize_t got = read(control->wake, &count, sizeof(count));
-            (void) got;
-        }
-        if ((polled[0].revents & POLLOUT) != 0) {
-            pthread_mutex_lock(&control->mutex);
-            flush(control);
-            pthread_mutex_unlock(&control->mutex);
-        }
-        if ((polled[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-            receive(control);
-        if ((polled[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-            call_watcher(control, polled[2].fd);
-        beat(control, closing);
+        int64_t left = (formed < next ? formed : next) - rondo_clock_ms();
+        /* One event at a time, because serving one may close what another is about. */
+        if (epoll_wait(control->epoll, &event, 1, left < 0 ? 0 : left > 1000000 ? 1000000 : (int) left) > 0)
+            serve(control, &event);
     }
 }
 
-/* ---- the contract ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the contract ---- */
 
 rondo_result_t rondo_control_encrypts(int *encrypts)
 {
@@ -240,13 +240,58 @@ rondo_result_t rondo_control_encrypts(int *encrypts)
 
 static void destroy(struct rondo_control *control)
 {
-    rondo_frame_connection_close(&control->connection);
+    rondo_links_destroy(control->links);
+    rondo_frame_connection_close(&control->root);
+    explicit_bzero(&control->job, sizeof(control->job));
     if (control->wake >= 0)
         close(control->wake);
-    free(control->gone);
-    pthread_mutex_destroy(&control->mutex);
+    if (control->epoll >= 0)
+        close(control->epoll);
+    pthread_cond_destroy(&control->formed);
+    pthread_mutex_destroy(&control->formed_mutex);
     pthread_mutex_destroy(&control->watch_mutex);
     free(control);
+}
+
+/* Makes what can be made before the other ranks are known. */
+static rondo_result_t prepare(struct rondo_control *control)
+{
+    control->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    control->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (control->wake < 0 || control->epoll < 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "%s: %s", control->wake < 0 ? "eventfd" : "epoll_create1", strerror(errno));
+    return watch(control, control->wake, &control->wake_watched, RONDO_WATCHED_OTHER);
+}
+
+/* All ranks have joined: listens for them, starts the thread, and waits until the job has formed. */
+static rondo_result_t form_job(struct rondo_control *control, const struct rondo_control_options *options,
+                               const struct rondo_links_options *links)
+{
+    uint16_t port = 0;
+    unsigned char data[4];
+    rondo_result_t result = rondo_links_create(&control->links, links, &port);
+    if (result == RONDO_SUCCESS)
+        result = watch(control, control->root.fd, &control->root_watched, RONDO_WATCHED_OTHER);
+    if (result != RONDO_SUCCESS) {
+        tell_root(control, RONDO_FRAME_FAILED, rondo_last_error(), strlen(rondo_last_error()));
+        return result;
+    }
+    rondo_frame_store32(data, port);
+    tell_root(control, RONDO_FRAME_LISTENING, data, sizeof(data));
+    if ((result = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control)) != RONDO_SUCCESS)
+        return result;
+    pthread_mutex_lock(&control->formed_mutex);
+    while (control->outcome == FORMING)
+        pthread_cond_wait(&control->formed, &control->formed_mutex); /* the thread's clock ends it */
+    pthread_mutex_unlock(&control->formed_mutex);
+    if (control->outcome == FORMED)
+        return RONDO_SUCCESS;
+    atomic_store(&control->closing, 1);
+    rondo_links_give_up(control->links);
+    rondo_links_leave(control->links, 0);
+    wake_thread(control);
+    pthread_join(control->thread, NULL);
+    return rondo_rendezvous_failed(options, control->end, control->reason);
 }
 
 rondo_result_t rondo_control_connect(struct rondo_control **result, const struct rondo_control_options *options,
@@ -259,8 +304,9 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (!(options->connect_timeout > 0) || !isfinite(options->connect_timeout) || options->connect_timeout > 1e9)
         return rondo_fail(RONDO_ERR_ARGUMENT, "the connect timeout of %g s must be more than 0 and at most 1e9",
                           options->connect_timeout);
-    struct rondo_heartbeat_limits limits;
-    rondo_result_t status = rondo_heartbeat_read_limits(&limits);
+    struct rondo_links_options links = {
+        .rank = options->rank, .size = options->size, .encrypts = options->encrypts, .handler = handler, .argument = argument};
+    rondo_result_t status = rondo_heartbeat_read_limits(&links.heartbeat);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_control *control = calloc(1, sizeof(*control));
@@ -268,27 +314,23 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the control plane");
     control->rank = options->rank;
     control->size = options->size;
-    control->handler = handler;
-    control->argument = argument;
-    control->connection.fd = -1;
-    control->watched = -1;
-    pthread_mutex_init(&control->mutex, NULL);
+    control->root.fd = control->watched = -1;
+    control->wake = control->epoll = -1;
     pthread_mutex_init(&control->watch_mutex, NULL);
-    control->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    control->gone = calloc((size_t) options->size, sizeof(*control->gone));
-    if (control->wake < 0)
-        status = rondo_fail(RONDO_ERR_SYSTEM, "eventfd: %s", strerror(errno));
-    else if (control->gone == NULL)
-        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
-    else
-        status = rondo_rendezvous_join(options, &control->connection);
-    if (status == RONDO_SUCCESS && rondo_frame_connection_set_aside(&control->connection) != 0)
-        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the control plane");
+    pthread_mutex_init(&control->formed_mutex, NULL);
+    pthread_cond_init(&control->formed, NULL);
+    status = prepare(control);
+    if (status == RONDO_SUCCESS)
+        status = rondo_rendezvous_join(options, &control->root, &control->job);
     if (status == RONDO_SUCCESS) {
-        /* The handler may be called at once, and may send. */
-        *result = control;
-        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd, &limits);
-        status = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
+        const int64_t wait = (int64_t) (options->connect_timeout * 1000);
+        control->form_by = rondo_clock_ms() + (wait > FORM_MS ? wait : FORM_MS);
+        links.epoll = control->epoll;
+        links.key = control->job.key;
+        links.listen = control->job.listen;
+        *result = control; /* the handler may be called at once, and may send */
+        status = form_job(control, options, &links);
+        explicit_bzero(&links.key, sizeof(links.key));
     }
     if (status != RONDO_SUCCESS) {
         destroy(control);
@@ -297,34 +339,14 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     return status;
 }
 
-/* Queues a frame, or sends it at once if nothing is queued before it. The mutex is held. */
-static rondo_result_t enqueue(struct rondo_control *control, uint32_t type, int dest, const void *data, size_t bytes)
-{
-    size_t before = control->connection.queued;
-    if (before + bytes > (size_t) QUEUED_MOST)
-        return rondo_fail(RONDO_ERR_MEMORY, "the root has left %zu bytes of rank %d's messages untaken", before, control->rank);
-    if (rondo_frame_connection_put(&control->connection, type, control->rank, dest, data, bytes) != 0)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes", bytes);
-    /* If something was queued before, the control thread waits for room already. */
-    if (before > 0)
-        return RONDO_SUCCESS;
-    flush(control);
-    if (control->connection.queued > 0)
-        wake_thread(control);
-    return RONDO_SUCCESS;
-}
-
 rondo_result_t rondo_control_reach(struct rondo_control *control, int dest)
 {
-    if (atomic_load(&control->lost))
-        return rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
-    if (dest >= 0 && atomic_load(&control->gone[dest]))
-        return rondo_fail(RONDO_ERR_PEER, "rank %d has died or left", dest);
-    return RONDO_SUCCESS;
+    return rondo_links_reach(control->links, dest);
 }
 
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes)
 {
+    int wakes;
     if (dest < RONDO_CONTROL_ALL || dest >= control->size)
         return rondo_fail(RONDO_ERR_ARGUMENT, "destination %d must be 0 to %d, or all", dest, control->size - 1);
     if (type < RONDO_CONTROL_FIRST_USER_TYPE)
@@ -332,43 +354,22 @@ rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint3
     if (bytes > RONDO_CONTROL_MESSAGE_MAX || (bytes > 0 && data == NULL))
         return rondo_fail(RONDO_ERR_ARGUMENT, "a message of %zu bytes at %p: at most %d bytes, not at NULL", bytes, data,
                           RONDO_CONTROL_MESSAGE_MAX);
-    rondo_result_t result = rondo_control_reach(control, dest);
-    if (result != RONDO_SUCCESS)
-        return result;
-    pthread_mutex_lock(&control->mutex);
-    if (control->closing)
-        result = rondo_fail(RONDO_ERR_STATE, "rank %d has said goodbye", control->rank);
-    else if (control->broken)
-        result = rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
-    else
-        result = enqueue(control, type, dest, data, bytes);
-    pthread_mutex_unlock(&control->mutex);
+    rondo_result_t result = rondo_links_send(control->links, dest, type, data, bytes, &wakes);
+    if (wakes)
+        wake_thread(control);
     return result;
 }
 
 void rondo_control_notify(struct rondo_control *control, uint32_t type, const void *data, size_t bytes)
 {
-    pthread_mutex_lock(&control->mutex);
-    if (!control->closing && !control->broken) {
-        size_t before = control->connection.queued;
-        int put = rondo_frame_connection_put_surely(&control->connection, type, control->rank, RONDO_CONTROL_ALL, data, bytes);
-        if (put != 0)
-            break_connection(control);
-        else if (before == 0)
-            flush(control);
-        if (put != 0 || control->connection.queued > 0)
-            wake_thread(control);
-    }
-    pthread_mutex_unlock(&control->mutex);
+    rondo_links_notify(control->links, type, data, bytes);
+    wake_thread(control);
 }
 
 void rondo_control_give_up(struct rondo_control *control)
 {
-    pthread_mutex_lock(&control->mutex);
-    if (!control->closing && !control->broken)
-        break_connection(control);
+    rondo_links_give_up(control->links);
     wake_thread(control);
-    pthread_mutex_unlock(&control->mutex);
 }
 
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument)
@@ -377,15 +378,18 @@ rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (
         return rondo_fail(RONDO_ERR_ARGUMENT, "nothing to call for descriptor %d", fd);
     rondo_result_t result = RONDO_SUCCESS;
     pthread_mutex_lock(&control->watch_mutex);
-    if (fd >= 0 && control->watched >= 0) {
+    if (fd >= 0 && control->watched >= 0)
         result = rondo_fail(RONDO_ERR_STATE, "descriptor %d is being watched already", control->watched);
-    } else {
+    else if (fd >= 0)
+        result = watch(control, fd, &control->descriptor_watched, RONDO_WATCHED_OTHER);
+    else if (control->watched >= 0)
+        epoll_ctl(control->epoll, EPOLL_CTL_DEL, control->watched, NULL);
+    if (result == RONDO_SUCCESS) {
         control->watched = fd >= 0 ? fd : -1;
         control->watcher = fn;
         control->watcher_argument = argument;
     }
     pthread_mutex_unlock(&control->watch_mutex);
-    wake_thread(control);
     return result;
 }
 
@@ -393,14 +397,8 @@ void rondo_control_close(struct rondo_control *control, double seconds)
 {
     if (control == NULL)
         return;
-    pthread_mutex_lock(&control->mutex);
-    if (!control->broken &&
-        (rondo_frame_connection_put(&control->connection, RONDO_FRAME_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
-        control->broken = 1;
-    control->closing = 1;
-    control->closing_until = rondo_clock_ms() + (int64_t) (seconds * 1000);
-    flush(control);
-    pthread_mutex_unlock(&control->mutex);
+    rondo_links_leave(control->links, rondo_clock_ms() + (int64_t) (seconds * 1000));
+    atomic_store(&control->closing, 1);
     wake_thread(control);
     pthread_join(control->thread, NULL);
     destroy(control);

@@ -1,10 +1,9 @@
 /*
- * The control plane (docs/architecture.md): every rank connects to a root, the two prove to each other that they know a secret,
- * and keep the connection, over which small authenticated messages travel between any two ranks. The control plane also tells
- * which ranks have died and which have left.
+ * The control plane (docs/architecture.md): small authenticated messages between any two ranks, and which ranks have died and
+ * which have left. A root brings the ranks together: a thread of the process that called rondo_get_unique_id, or of rank 0.
+ * Once the job has formed it is not needed, and any rank may die (lib/bootstrap/links.h).
  *
- * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes messages and knows nothing of
- * collectives. The ranks and the root trust each other; the network between them is not trusted.
+ * It knows nothing of collectives. The ranks trust each other; the network between them is not trusted.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_CONTROL_H
 #define RONDO_LIB_BOOTSTRAP_CONTROL_H
@@ -23,10 +22,9 @@ enum { RONDO_CONTROL_SIZE_MAX = 1 << 20 }; /* ranks of a job */
 
 /* Types 0 to 15 are the control plane's own; these three are delivered to the handler with no data. */
 enum rondo_control_event {
-    RONDO_CONTROL_DIED = 1, /* source's connection broke before its goodbye */
+    RONDO_CONTROL_DIED = 1, /* a connection of source broke before its goodbye */
     RONDO_CONTROL_LEFT = 2, /* source has said goodbye */
-    RONDO_CONTROL_LOST =
-        3, /* this rank's own connection to the root broke: no rank can be reached any more; source is itself */
+    RONDO_CONTROL_LOST = 3, /* the others take this rank for dead: none can be reached any more; source is itself */
     RONDO_CONTROL_FIRST_USER_TYPE = 16
 };
 
@@ -46,9 +44,10 @@ struct rondo_control_options {
 rondo_result_t rondo_control_encrypts(int *encrypts);
 
 /*
- * Called on the control thread (512 KiB of stack), one message at a time, in order for each source, until rondo_control_close
- * returns. A handler must not block for long, nor call rondo_control_close. data is valid during the call and 8-byte aligned;
- * NULL if bytes is 0.
+ * Called on the control thread (512 KiB of stack), one message at a time, until rondo_control_close returns. Messages of one
+ * source come in the order in which it sent them, those to all ranks among them; and after a message to all that its source had
+ * got before it sent them. A handler must not block for long, nor call rondo_control_close. data is valid during the call and
+ * 8-byte aligned; NULL if bytes is 0. No message of a rank comes after it has died or left.
  */
 typedef void (*rondo_control_handler_t)(void *argument, int source, uint32_t type, const void *data, size_t bytes);
 
@@ -65,26 +64,27 @@ rondo_result_t rondo_control_connect(struct rondo_control **control, const struc
 
 /*
  * Sends a message of a type of at least RONDO_CONTROL_FIRST_USER_TYPE and at most RONDO_CONTROL_MESSAGE_MAX bytes, which are
- * copied. Any thread may call, the handler too. The message is queued if the socket is full, so the call never waits for the
- * receiver. A message to the own rank is delivered like any other; RONDO_CONTROL_ALL reaches those that have not left or died.
- * RONDO_ERR_PEER if dest is known to have died or left, or the root has gone; a message to a rank that has ended but is not
- * known to have is dropped. RONDO_ERR_MEMORY once 512 MiB are queued; RONDO_ERR_STATE after rondo_control_close has begun. The
- * root takes a rank that has left 64 MiB of others' messages unread, and has read nothing for 2 s, for dead.
+ * copied. Any thread may call, the handler too. The message is queued if the socket is full, or there is no connection yet, so
+ * the call never waits for the receiver. A message to the own rank is delivered like any other; RONDO_CONTROL_ALL reaches those
+ * that have not left or died, from neighbour to neighbour, which is no way for long messages. RONDO_ERR_PEER if dest is known
+ * to have died or left, or the others take this rank for dead; a message to a rank that has ended but is not known to have is
+ * dropped. RONDO_ERR_MEMORY once 512 MiB are queued; RONDO_ERR_STATE after rondo_control_close has begun. A rank that leaves 64
+ * MiB of another's messages unread, and reads nothing for 2 s, counts as dead.
  */
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes);
 
-/* Returns RONDO_ERR_PEER with the reason if dest is known to have died or left, or the root has gone. When that becomes known,
- * the handler is called after this has begun to say so. Any thread. */
+/* Returns RONDO_ERR_PEER with the reason if dest is known to have died or left, or the others take this rank for dead. When
+ * that becomes known, the handler is called after this has begun to say so. Any thread. */
 rondo_result_t rondo_control_reach(struct rondo_control *control, int dest);
 
 /*
  * Sends a message of at most RONDO_CONTROL_NOTICE_MAX bytes to all other ranks, who must get it or learn that this rank is
- * gone. It does not fail for want of memory, for which some is set aside when the rank connects; where even that has been used
- * up, the connection is broken, so that the others take this rank for dead and this one gets RONDO_CONTROL_LOST. Any thread.
+ * gone. It does not fail for want of memory, for which some is set aside with each connection; where even that has been used
+ * up, all are ended, so that the others take this rank for dead and this one gets RONDO_CONTROL_LOST. Any thread.
  */
 void rondo_control_notify(struct rondo_control *control, uint32_t type, const void *data, size_t bytes);
 
-/* Breaks the connection, because this rank cannot do what the others count on: they take it for dead, and this one gets
+/* Ends all connections, because this rank cannot do what the others count on: they take it for dead, and this one gets
  * RONDO_CONTROL_LOST. Any thread. */
 void rondo_control_give_up(struct rondo_control *control);
 
@@ -96,10 +96,9 @@ void rondo_control_give_up(struct rondo_control *control);
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument);
 
 /*
- * Says goodbye to the root, sends what is queued, ends the control thread and frees the control. Takes at most so many seconds,
- * more than 0. In the process that owns the root it returns when every rank has left or died, or another rank of this process
- * is still connected and so keeps the root alive; if the seconds pass before that, the root logs which ranks it leaves, and
- * ends. Not from the handler. NULL: does nothing.
+ * Sends what is queued and says goodbye to all, ends the control thread and frees the control. Takes at most so many seconds,
+ * more than 0, and at most 2 s after all has been sent: a rank that has not answered the goodbye by then is named in a
+ * warning. No rank waits for another to leave. Not from the handler. NULL: does nothing.
  */
 void rondo_control_close(struct rondo_control *control, double seconds);
 

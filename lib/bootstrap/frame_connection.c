@@ -1,7 +1,6 @@
 /*
  * See lib/bootstrap/frame_connection.h. A frame: length, type, source, destination (32 bits each), sequence number (64), data,
  * zeros up to a multiple of 8 (so that data is always aligned), and the first 16 bytes of the HMAC-SHA256 of all before them.
- * Frames of one body (rondo_frame_body_make) differ in header and tag alone.
  * An encrypted frame has the same form: all after the length is the cipher's, by the number of the frame, and so is the tag.
  */
 #include "lib/bootstrap/frame_connection.h"
@@ -22,17 +21,10 @@ enum {
     VECTOR = 64,            /* chunks handed to one write */
 };
 
-struct rondo_frame_body {
-    size_t users, bytes;
-    unsigned char data[];
-};
-
 struct rondo_frame_chunk {
     struct rondo_frame_chunk *next;
-    size_t begin, end, capacity;   /* data[begin, end) are still to be sent */
-    struct rondo_frame_body *body; /* whose data they are; NULL: the chunk's own */
-    unsigned char *data;
-    unsigned char own[];
+    size_t begin, end, capacity; /* data[begin, end) are still to be sent */
+    unsigned char data[];
 };
 
 void rondo_frame_store32(unsigned char *to, uint32_t value)
@@ -111,35 +103,12 @@ void rondo_frame_connection_open(struct rondo_frame_connection *connection, int 
     connection->receive_key = *receive_key;
 }
 
-struct rondo_frame_body *rondo_frame_body_make(const void *data, size_t bytes)
-{
-    struct rondo_frame_body *body = malloc(sizeof(*body) + bytes);
-    if (body == NULL)
-        return NULL;
-    *body = (struct rondo_frame_body){.users = 1, .bytes = bytes};
-    memcpy(body->data, data, bytes);
-    return body;
-}
-
-void rondo_frame_body_drop(struct rondo_frame_body *body)
-{
-    if (body != NULL && --body->users == 0)
-        free(body);
-}
-
-static void free_chunk(struct rondo_frame_chunk *chunk)
-{
-    if (chunk != NULL)
-        rondo_frame_body_drop(chunk->body);
-    free(chunk);
-}
-
 static void drop_output(struct rondo_frame_connection *connection)
 {
     while (connection->first != NULL) {
         struct rondo_frame_chunk *chunk = connection->first;
         connection->first = chunk->next;
-        free_chunk(chunk);
+        free(chunk);
     }
     connection->last = NULL;
     connection->queued = 0;
@@ -166,18 +135,7 @@ static struct rondo_frame_chunk *make_chunk(size_t capacity)
 {
     struct rondo_frame_chunk *chunk = malloc(sizeof(*chunk) + capacity);
     if (chunk != NULL)
-        *chunk = (struct rondo_frame_chunk){.capacity = capacity, .data = chunk->own};
-    return chunk;
-}
-
-/* A chunk of the body's data, which are full of them. */
-static struct rondo_frame_chunk *make_body_chunk(struct rondo_frame_body *body)
-{
-    struct rondo_frame_chunk *chunk = malloc(sizeof(*chunk));
-    if (chunk == NULL)
-        return NULL;
-    *chunk = (struct rondo_frame_chunk){.end = body->bytes, .capacity = body->bytes, .body = body, .data = body->data};
-    body->users++;
+        *chunk = (struct rondo_frame_chunk){.capacity = capacity};
     return chunk;
 }
 
@@ -230,35 +188,6 @@ int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32
     return 0;
 }
 
-int rondo_frame_connection_put_body(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
-                                    struct rondo_frame_body *body)
-{
-    if (connection->send_key.encrypts)
-        return rondo_frame_connection_put(connection, type, source, destination, body->data, body->bytes);
-    const size_t zeros = padded(body->bytes) - body->bytes;
-    struct rondo_frame_chunk *middle = make_body_chunk(body), *end = make_chunk(zeros + RONDO_FRAME_TAG);
-    unsigned char *header = middle != NULL && end != NULL ? reserve(connection, RONDO_FRAME_HEADER) : NULL;
-    if (header == NULL) {
-        free_chunk(middle);
-        free_chunk(end);
-        return -1;
-    }
-    unsigned char tag[RONDO_SHA256_BYTES];
-    struct rondo_hmac hmac = connection->send_key.hmac;
-    store_header(header, &(struct rondo_frame){type, source, destination, (uint32_t) body->bytes, NULL}, connection->sent++);
-    memset(end->own, 0, zeros);
-    rondo_hmac_add(&hmac, header, RONDO_FRAME_HEADER);
-    rondo_hmac_add(&hmac, body->data, body->bytes);
-    rondo_hmac_add(&hmac, end->own, zeros);
-    rondo_hmac_end(&hmac, tag);
-    memcpy(end->own + zeros, tag, RONDO_FRAME_TAG);
-    end->end = end->capacity;
-    append(connection, middle);
-    append(connection, end);
-    connection->queued += body->bytes + end->end;
-    return 0;
-}
-
 int rondo_frame_connection_set_aside(struct rondo_frame_connection *connection)
 {
     if (connection->spare == NULL)
@@ -290,14 +219,14 @@ static void consume(struct rondo_frame_connection *connection, size_t sent)
         if (chunk->begin < chunk->end)
             return;
         /* One chunk of the usual size stays for the next frame. */
-        if (chunk->next == NULL && chunk->body == NULL && chunk->capacity == CHUNK_BYTES) {
+        if (chunk->next == NULL && chunk->capacity == CHUNK_BYTES) {
             chunk->begin = chunk->end = 0;
             return;
         }
         connection->first = chunk->next;
         if (connection->first == NULL)
             connection->last = NULL;
-        free_chunk(chunk);
+        free(chunk);
     }
 }
 

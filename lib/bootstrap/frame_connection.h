@@ -20,10 +20,19 @@
 
 /* Types below RONDO_CONTROL_FIRST_USER_TYPE beside enum rondo_control_event; they never reach a handler. */
 enum rondo_frame_type {
-    RONDO_FRAME_READY = 4,   /* root to rank: all ranks have joined */
-    RONDO_FRAME_FAILED = 5,  /* root to rank: the job cannot form; data is the reason as text */
-    RONDO_FRAME_GOODBYE = 6, /* rank to root: closing; the root ends the connection in answer */
-    RONDO_FRAME_BEAT = 7,    /* either way: a sign of life (lib/bootstrap/heartbeat.h) */
+    /* between a rank and the root (lib/bootstrap/root.c) */
+    RONDO_FRAME_JOB = 4,       /* root to rank: the job's nonce, and where to listen */
+    RONDO_FRAME_LISTENING = 5, /* rank to root: the port (4 bytes) */
+    RONDO_FRAME_PLACES = 6,    /* root to rank: the first rank of this part (4 bytes), and the addresses */
+    RONDO_FRAME_LINKED = 7,    /* rank to root: the connections to the neighbours are open */
+    RONDO_FRAME_READY = 8,     /* root to rank: the job has formed */
+    RONDO_FRAME_FAILED = 9,    /* either way: the job cannot form; data is the reason as text */
+    /* between two ranks (lib/bootstrap/links.c) */
+    RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/bootstrap/heartbeat.h) */
+    RONDO_FRAME_BEGIN = 11,     /* the first: notices that come before, as source and number (4 bytes each) */
+    RONDO_FRAME_END = 12,       /* the last, because the connection is used too seldom */
+    RONDO_FRAME_NEIGHBOUR = 13, /* what is for all ranks passes here, too */
+    RONDO_FRAME_GOODBYE = 14,   /* a notice: its source leaves */
 };
 
 enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */
@@ -35,9 +44,6 @@ struct rondo_frame_key {
     struct rondo_hmac hmac;
     unsigned char cipher[RONDO_CIPHER_KEY];
 };
-
-/* The data of frames that several connections send, kept once. Belongs to one thread, as the sending of all of them does. */
-struct rondo_frame_body;
 
 struct rondo_frame_chunk;
 struct rondo_frame_connection {
@@ -69,13 +75,6 @@ void rondo_frame_connection_close(struct rondo_frame_connection *connection);
  * RONDO_CONTROL_MESSAGE_MAX, else the other end breaks the connection. */
 int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes);
-/* Makes a body of a copy of the data, which the caller drops when it has put the body where it belongs. NULL: memory is out. */
-struct rondo_frame_body *rondo_frame_body_make(const void *data, size_t bytes);
-void rondo_frame_body_drop(struct rondo_frame_body *body);
-/* As put, of data that are not copied: the body stays until it has been sent, or the connection is closed. Where the connection
- * encrypts it needs a copy all the same. */
-int rondo_frame_connection_put_body(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
-                                    struct rondo_frame_body *body);
 /* Sets memory aside for rondo_frame_connection_put_surely, unless that has been done already. Returns 0, or -1 if memory is
  * out. */
 int rondo_frame_connection_set_aside(struct rondo_frame_connection *connection);

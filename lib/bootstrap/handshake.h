@@ -35,7 +35,8 @@ enum rondo_handshake_verdict {
     RONDO_HANDSHAKE_SECRET = 1,  /* the proof is wrong; this verdict alone has no proof */
     RONDO_HANDSHAKE_SIZE = 2,    /* detail: the job's size */
     RONDO_HANDSHAKE_TAKEN = 3,   /* this rank is connected already */
-    RONDO_HANDSHAKE_OVER = 4,    /* this rank was connected and has gone: the root belongs to an earlier job */
+    RONDO_HANDSHAKE_OVER =
+        4, /* the job that meets there has formed or ends; of a rank: detail 1 if it takes this one for dead */
 };
 
 struct rondo_handshake {

@@ -6,6 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/bootstrap/handshake.h"
 #include "lib/bootstrap/process_socket.h"
+#include "lib/bootstrap/root.h"
 #include "lib/bootstrap/unique_id.h"
 
 #include <errno.h>
@@ -151,7 +152,7 @@ static enum outcome take_verdict(struct attempt *attempt)
     case RONDO_HANDSHAKE_OVER:
         break;
     }
-    snprintf(attempt->failure, sizeof(attempt->failure), "the root there belongs to a job that is ending");
+    snprintf(attempt->failure, sizeof(attempt->failure), "the job that meets there has formed, or is ending");
     return RETRY;
 }
 
@@ -257,29 +258,59 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
     }
 }
 
+rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *options, enum rondo_rendezvous_end end,
+                                       const char *reason)
+{
+    if (end == RONDO_RENDEZVOUS_REFUSED)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s%s", reason,
+                          options->unique_id == NULL && options->root == NULL
+                              ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
+                              : "");
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s %s while rank %d waited for the others", root_holder(options),
+                      root_name(options), end == RONDO_RENDEZVOUS_SILENT ? "fell silent" : "ended", options->rank);
+}
+
 /* Waits until the root says that all ranks have joined, or which have not. */
-static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_connection *connection)
+static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_connection *connection, struct rondo_job *job)
 {
     const struct rondo_control_options *options = attempt->options;
     for (;;) {
         struct rondo_frame frame;
         int state = rondo_frame_connection_next(connection, &frame);
-        if (state > 0 && frame.type == RONDO_FRAME_READY)
+        if (state > 0 && frame.type == RONDO_FRAME_JOB && frame.bytes == RONDO_ROOT_JOB) {
+            rondo_job_key(attempt->secret, frame.data, &job->key);
+            rondo_address_load(&job->listen, frame.data + RONDO_ROOT_NONCE);
             return RONDO_SUCCESS;
+        }
         if (state > 0 && frame.type == RONDO_FRAME_FAILED) {
-            int bytes = frame.bytes < 600 ? (int) frame.bytes : 600;
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%.*s%s", bytes, (const char *) frame.data,
-                              options->unique_id == NULL && options->root == NULL
-                                  ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
-                                  : "");
+            char reason[RONDO_RENDEZVOUS_REASON];
+            rondo_rendezvous_read_reason(&frame, reason);
+            return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_REFUSED, reason);
         }
         if (state == 0 && !wait_for(connection->fd, POLLIN, attempt->deadline + GRACE_MS))
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s fell silent while rank %d waited for the others",
-                              root_holder(options), root_name(options), options->rank);
+            return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_SILENT, NULL);
         if (state != 0 || rondo_frame_connection_fill(connection) < 0)
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s ended while rank %d waited for the others", root_holder(options),
-                              root_name(options), options->rank);
+            return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_ENDED, NULL);
     }
+}
+
+void rondo_rendezvous_read_reason(const struct rondo_frame *frame, char reason[RONDO_RENDEZVOUS_REASON])
+{
+    int bytes = frame->bytes < RONDO_RENDEZVOUS_REASON ? (int) frame->bytes : RONDO_RENDEZVOUS_REASON - 1;
+    snprintf(reason, RONDO_RENDEZVOUS_REASON, "%.*s", bytes, (const char *) frame->data);
+}
+
+void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_ROOT_NONCE], struct rondo_hmac *key)
+{
+    static const char label[] = "rondo job";
+    unsigned char bytes[RONDO_SHA256_BYTES];
+    struct rondo_hmac hmac = *secret;
+    rondo_hmac_add(&hmac, label, sizeof(label));
+    rondo_hmac_add(&hmac, nonce, RONDO_ROOT_NONCE);
+    rondo_hmac_end(&hmac, bytes);
+    rondo_hmac_begin(key, bytes, sizeof(bytes));
+    explicit_bzero(&hmac, sizeof(hmac));
+    explicit_bzero(bytes, sizeof(bytes));
 }
 
 static rondo_result_t join(struct attempt *attempt)
@@ -325,7 +356,8 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, struct rondo_frame_connection *connection)
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, struct rondo_frame_connection *connection,
+                                     struct rondo_job *job)
 {
     struct rondo_control_options completed = *given, *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
@@ -334,10 +366,11 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, 
     rondo_result_t result = rondo_rendezvous_complete(&completed, &attempt.found);
     if (result == RONDO_SUCCESS)
         result = join(&attempt);
+    job->holds_root = options->unique_id == NULL && options->rank == 0;
     if (result == RONDO_SUCCESS) {
         int good = rondo_handshake_rank_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
         rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
-        result = good ? wait_ready(&attempt, connection)
+        result = good ? wait_job(&attempt, connection, job)
                       : rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s has broken the exchange of keys", root_name(options));
         explicit_bzero(&to_root, sizeof(to_root));
         explicit_bzero(&to_rank, sizeof(to_rank));

@@ -1,6 +1,7 @@
 /*
  * A rank's way to the root: find it (or start it, for rank 0), prove the secret, and wait until all ranks have joined. Runs on
- * the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed.
+ * the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed. What follows until
+ * the job has formed is lib/bootstrap/control.c's, which has the connection to the root from then on.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 #define RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
@@ -9,13 +10,34 @@
 #include "lib/bootstrap/control.h"
 #include "lib/bootstrap/frame_connection.h"
 #include "lib/bootstrap/launcher_key.h"
+#include "lib/bootstrap/root.h"
 #include "lib/bootstrap/secret_file.h"
 
+/* What a rank learns when all have joined. */
+struct rondo_job {
+    struct rondo_hmac key;       /* of connections between ranks */
+    struct rondo_address listen; /* where this rank shall; port 0. 0 bytes: at a Unix socket whose name follows from the key */
+    int holds_root;              /* this rank has started the root, which stays while the connection to it does */
+};
+/* Derives the key from the root's nonce and the secret, which does not travel. */
+void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_ROOT_NONCE], struct rondo_hmac *key);
+
 /*
- * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection is open and may hold input
- * already. RONDO_ERR_BOOTSTRAP with the reason otherwise; RONDO_ERR_SYSTEM; nothing is then left open.
+ * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection to the root is open and
+ * may hold input already; the caller clears job->key. RONDO_ERR_BOOTSTRAP with the reason otherwise; RONDO_ERR_SYSTEM; nothing
+ * is then left open.
  */
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection);
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
+                                     struct rondo_job *job);
+
+/* Sets the error for a job that does not form: why the root says so (reason), or that it does not say anything. Returns
+ * RONDO_ERR_BOOTSTRAP. */
+enum rondo_rendezvous_end { RONDO_RENDEZVOUS_REFUSED = 1, RONDO_RENDEZVOUS_ENDED, RONDO_RENDEZVOUS_SILENT };
+rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *options, enum rondo_rendezvous_end end,
+                                       const char *reason);
+/* Stores the reason that a frame RONDO_FRAME_FAILED carries. */
+enum { RONDO_RENDEZVOUS_REASON = 600 };
+void rondo_rendezvous_read_reason(const struct rondo_frame *frame, char reason[RONDO_RENDEZVOUS_REASON]);
 
 /* ---- where there is no unique id (lib/bootstrap/rendezvous_root.c) ---- */
 

@@ -3,9 +3,8 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
-#include "lib/bootstrap/heartbeat.h"
 #include "lib/bootstrap/process_socket.h"
-#include "lib/bootstrap/router.h"
+#include "lib/bootstrap/root.h"
 #include "lib/bootstrap/unique_id.h"
 
 #include <errno.h>
@@ -164,7 +163,7 @@ static int is_same_users(const struct rondo_address *address)
 }
 
 static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
-                                  struct rondo_router_options *root)
+                                  struct rondo_root_options *root)
 {
     for (int candidate = 0; candidate < RONDO_RENDEZVOUS_NAMES; candidate++) {
         struct rondo_address address;
@@ -187,7 +186,7 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
             rondo_rendezvous_pause(RETRY_MS, deadline);
         }
         if (fd >= 0) {
-            root->listeners[root->listener_count++] = fd;
+            rondo_admission_listen(&root->admission, fd);
             return RONDO_SUCCESS;
         }
     }
@@ -201,11 +200,10 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
                             options->job);
 }
 
-static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline,
-                                 struct rondo_router_options *root)
+static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline, struct rondo_root_options *root)
 {
     struct rondo_address addresses[RONDO_ADDRESS_MOST];
-    int count, error = 0, outside = 0, all[2] = {0, 0}, before = root->listener_count;
+    int count, error = 0, outside = 0, all[2] = {0, 0}, before = root->admission.listener_count;
     char host[256];
     rondo_result_t result = resolve(options, deadline, addresses, &count, host);
     if (result != RONDO_SUCCESS)
@@ -231,21 +229,20 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
                 break;
         }
         if (fd >= 0) {
-            root->listeners[root->listener_count++] = fd;
+            rondo_admission_listen(&root->admission, fd);
             error = 0;
         }
         all[family] |= fd >= 0 && any;
         if (error == EADDRINUSE)
             break;
     }
-    if (root->listener_count > before && error != EADDRINUSE)
+    if (root->admission.listener_count > before && error != EADDRINUSE)
         return RONDO_SUCCESS;
     return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 cannot listen on RONDO_ROOT=%s: %s", options->root, strerror(error));
 }
 
 /* The Unix socket comes first: a rank that TCP has refused finds it at its next attempt. */
-static rondo_result_t listen_all(const struct rondo_control_options *options, int64_t deadline,
-                                 struct rondo_router_options *root)
+static rondo_result_t listen_all(const struct rondo_control_options *options, int64_t deadline, struct rondo_root_options *root)
 {
     rondo_result_t result = RONDO_SUCCESS;
     if (options->root == NULL || !has_secret(options)) {
@@ -265,29 +262,27 @@ static rondo_result_t listen_all(const struct rondo_control_options *options, in
 rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
                                            const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd)
 {
-    struct rondo_router_options root = {.secret = secrets->same_user,
-                                        .tcp_secret = secrets->tcp,
-                                        .encrypts = options->encrypts,
-                                        .size = options->size,
-                                        .local = -1};
+    struct rondo_root_options root = {
+        .admission = {.secret = secrets->same_user, .tcp_secret = secrets->tcp, .encrypts = options->encrypts},
+        .size = options->size,
+        .local = -1};
     int pair[2] = {-1, -1};
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
-    rondo_result_t result = rondo_heartbeat_read_limits(&root.heartbeat);
-    if (result == RONDO_SUCCESS && options->size > 1)
+    rondo_result_t result = RONDO_SUCCESS;
+    if (options->size > 1)
         result = listen_all(options, limit, &root);
     if (result == RONDO_SUCCESS && rondo_process_socket_pair(pair) != 0)
         result = rondo_fail(RONDO_ERR_SYSTEM, "socketpair: %s", strerror(errno));
     if (result == RONDO_SUCCESS) {
         root.local = pair[0];
         root.timeout = options->connect_timeout;
-        result = rondo_router_start(&root); /* the sockets are its own now */
+        result = rondo_root_start(&root); /* the sockets are its own now */
         if (result != RONDO_SUCCESS)
             rondo_process_socket_close(pair[1]);
         else
             *fd = pair[1];
     } else {
-        while (root.listener_count > 0)
-            rondo_process_socket_close(root.listeners[--root.listener_count]);
+        rondo_admission_close(&root.admission);
     }
     explicit_bzero(&root, sizeof(root));
     return result;

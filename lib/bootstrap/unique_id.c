@@ -7,20 +7,18 @@
 #include "lib/base/handle.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/control.h"
-#include "lib/bootstrap/heartbeat.h"
 #include "lib/bootstrap/process_socket.h"
-#include "lib/bootstrap/router.h"
+#include "lib/bootstrap/root.h"
 #include "lib/base/host.h"
 #include "lib/bootstrap/frame_connection.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Offsets: magic (8), secret (32), host (16), random part of the Unix socket's name (16), address family as 4 or 6 or 0 (4),
- * port (4), address (16). The rest is zero. */
-enum { SECRET = 8, HOST = 40, NAME = 56, FAMILY = 72, PORT = 76, ADDRESS = 80, NAME_BYTES = 16 };
+/* Offsets: magic (8), secret (32), host (16), random part of the Unix socket's name (16), the address on TCP
+ * (RONDO_ADDRESS_STORED). The rest is zero. */
+enum { SECRET = 8, HOST = 40, NAME = 56, REMOTE = 72, NAME_BYTES = 16 };
 static const unsigned char magic[8] = {'R', 'O', 'N', 'D', 'O', 'i', 'd', '1'};
 
 void rondo_unique_id_this_host(unsigned char host[RONDO_UNIQUE_ID_HOST])
@@ -50,20 +48,7 @@ rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_un
         return rondo_fail(RONDO_ERR_ARGUMENT, "the unique id was not written by rondo_get_unique_id of this version");
     memcpy(content->secret, bytes + SECRET, sizeof(content->secret));
     memcpy(content->host, bytes + HOST, sizeof(content->host));
-    uint16_t port = htons((uint16_t) rondo_frame_load32(bytes + PORT));
-    if (rondo_frame_load32(bytes + FAMILY) == 4) {
-        struct sockaddr_in *v4 = (struct sockaddr_in *) &content->remote.storage;
-        v4->sin_family = AF_INET;
-        v4->sin_port = port;
-        memcpy(&v4->sin_addr, bytes + ADDRESS, 4);
-        content->remote.bytes = sizeof(*v4);
-    } else if (rondo_frame_load32(bytes + FAMILY) == 6) {
-        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &content->remote.storage;
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = port;
-        memcpy(&v6->sin6_addr, bytes + ADDRESS, 16);
-        content->remote.bytes = sizeof(*v6);
-    }
+    rondo_address_load(&content->remote, bytes + REMOTE);
     return local_address(bytes + NAME, &content->local);
 }
 
@@ -103,26 +88,8 @@ static int listen_remote(struct rondo_address *address)
             rondo_process_socket_close(fd);
         return -1;
     }
-    if (address->storage.ss_family == AF_INET)
-        ((struct sockaddr_in *) &address->storage)->sin_port = ((struct sockaddr_in *) &bound.storage)->sin_port;
-    else
-        ((struct sockaddr_in6 *) &address->storage)->sin6_port = ((struct sockaddr_in6 *) &bound.storage)->sin6_port;
+    rondo_address_set_port(address, rondo_address_port(&bound));
     return fd;
-}
-
-static void write_remote(unsigned char *bytes, const struct rondo_address *address)
-{
-    if (address->storage.ss_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *) &address->storage;
-        rondo_frame_store32(bytes + FAMILY, 4);
-        rondo_frame_store32(bytes + PORT, ntohs(v4->sin_port));
-        memcpy(bytes + ADDRESS, &v4->sin_addr, 4);
-    } else {
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *) &address->storage;
-        rondo_frame_store32(bytes + FAMILY, 6);
-        rondo_frame_store32(bytes + PORT, ntohs(v6->sin6_port));
-        memcpy(bytes + ADDRESS, &v6->sin6_addr, 16);
-    }
 }
 
 rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
@@ -132,37 +99,36 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
         return result;
     if (id == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_unique_id: id is NULL");
-    struct rondo_router_options options = {.local = -1};
+    struct rondo_root_options options = {.local = -1};
     struct rondo_address local, remote;
     unsigned char bytes[sizeof(id->bytes)] = {0};
     if ((result = rondo_environment_check()) != RONDO_SUCCESS ||
         (result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
-        (result = rondo_heartbeat_read_limits(&options.heartbeat)) != RONDO_SUCCESS ||
-        (result = rondo_control_encrypts(&options.encrypts)) != RONDO_SUCCESS ||
+        (result = rondo_control_encrypts(&options.admission.encrypts)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
         (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)
         return result;
     memcpy(bytes, magic, sizeof(magic));
     rondo_unique_id_this_host(bytes + HOST);
-    rondo_hmac_begin(&options.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
-    options.tcp_secret = options.secret;
+    rondo_hmac_begin(&options.admission.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+    options.admission.tcp_secret = options.admission.secret;
     int fd = rondo_address_listen(&local);
     if (fd < 0)
         return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
-    options.listeners[options.listener_count++] = fd;
+    rondo_admission_listen(&options.admission, fd);
     fd = listen_remote(&remote);
     if (fd >= 0) {
-        options.listeners[options.listener_count++] = fd;
-        write_remote(bytes, &remote);
+        rondo_admission_listen(&options.admission, fd);
+        rondo_address_store(&remote, bytes + REMOTE);
     } else {
         rondo_log(RONDO_LOG_WARN, -1, "the unique id is of use on this host only: cannot listen on TCP: %s", strerror(errno));
     }
-    result = rondo_router_start(&options);
+    result = rondo_root_start(&options);
     if (result == RONDO_SUCCESS)
         memcpy(id->bytes, bytes, sizeof(bytes));
     explicit_bzero(bytes, sizeof(bytes));
-    explicit_bzero(&options.secret, sizeof(options.secret));
-    explicit_bzero(&options.tcp_secret, sizeof(options.tcp_secret));
+    explicit_bzero(&options.admission.secret, sizeof(options.admission.secret));
+    explicit_bzero(&options.admission.tcp_secret, sizeof(options.admission.tcp_secret));
     return result;
 }

@@ -139,8 +139,7 @@ static void describe_gone(int rank, enum rondo_gone how, char *text, size_t byte
         [RONDO_HERE] = "is here",
         [RONDO_DIED] = "has died",
         [RONDO_LEFT] = "has left",
-        [RONDO_UNREACHABLE] = "cannot be reached: the connection to the root (of rank 0, or of the process that made the "
-                              "unique id) is lost"};
+        [RONDO_UNREACHABLE] = "cannot be reached: the other ranks take this one for dead"};
     snprintf(text, bytes, "rank %d %s", rank, words[how]);
 }
 

@@ -96,7 +96,7 @@ static void name_job(struct rondo_runtime *runtime, const struct rondo_control_o
     rondo_text_make_plain(name);
 }
 
-/* Finds rank and size, in the configuration or as the launcher says, and connects to the root. Waits for all ranks.
+/* Finds rank and size, in the configuration or as the launcher says, and connects to the other ranks, for all of which it waits.
  * *local_rank: the rank on its host; -1: unknown. */
 static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
 {
@@ -313,7 +313,7 @@ static rondo_result_t create_world(struct rondo_runtime *runtime)
 }
 
 /* Frees a runtime, in whatever state init has left it. Threads that use a part end before the part is freed. seconds: for the
- * goodbye, and, where this process holds the root, for the goodbyes of the others. */
+ * goodbye. */
 static void tear_down(struct rondo_runtime *runtime, double seconds)
 {
     rondo_handle_close(runtime->handle);

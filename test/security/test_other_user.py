@@ -72,6 +72,20 @@ def test_another_user_proves_the_empty_secret():
             all_well(job)
 
 
+def test_ranks_of_a_job_admit_no_other_user():
+    """The sockets by which ranks that have formed a job reach each other."""
+    port = free_port()
+    with serving(2, port, seconds=5) as job:
+        job.wait_for("READY")
+        names = [name[1:] for name in unix_listeners([rank.process.pid for rank in job.ranks.values()]) if "rondo-link" in name]
+        assert len(names) == 2
+        with python(PROVE_NOTHING, port, *names, other_user=True) as attacker:
+            lines = attacker.stdout.read().split()
+        assert attacker.returncode == 0
+        assert lines == [str(REFUSED)] + ["closed"] * len(names)
+        all_well(job)
+
+
 def test_tcp_proves_nothing_to_the_same_user_either():
     """A process that reaches the port from elsewhere (a forwarded port) looks like a local one: TCP takes part in nothing."""
     port = free_port()

@@ -5,8 +5,10 @@
 #include "lib/bootstrap/handshake.h"
 #include "lib/bootstrap/frame_connection.h"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 static char root[64];
@@ -299,15 +301,26 @@ static int squat(const char *name, int ready)
 
 enum mischief { NONE, REPEAT, ALTER_DATA, ALTER_HEADER, ALTER_LENGTH, ALTER_TAG, OMIT, SWAP, CUT };
 
-/* Forwards the frames between one rank and the root, and damages frame number 3 of one direction. */
-struct middle {
-    int listener, port;
-    int towards_root; /* the direction to be damaged */
+/* What intermediaries between ranks do: each forwards the frames of one connection, and damages the third message of `bytes`
+ * bytes that `source` sends. */
+static struct {
+    atomic_int on;
     enum mischief mischief;
-    int plain;                                  /* a frame had data as send_number makes them */
+    int source;
+    size_t bytes;
+    atomic_int plain; /* a frame had data as send_number makes them */
+} plan;
+
+struct middle {
+    int listener, port; /* where it listens */
+    int target;         /* the port to which it connects */
+    int messages;
     unsigned char hello[RONDO_HANDSHAKE_HELLO]; /* recorded */
     pthread_t thread;
 };
+enum { MIDDLES_MOST = 64 };
+static struct middle middles[MIDDLES_MOST];
+static atomic_int middle_count;
 
 /* Reads one frame with blocking reads. Returns 0 at the end. */
 static size_t read_frame(int fd, unsigned char *frame, size_t most)
@@ -364,105 +377,134 @@ static int is_numbered(const unsigned char *data)
     return same == 32;
 }
 
+/* Whether the frame is the one to be damaged. */
+static int is_victim(struct middle *middle, const unsigned char *frame)
+{
+    const int rank = (int) rondo_frame_load32(middle->hello + 12);
+    return rank == plan.source && rondo_frame_load32(frame) == plan.bytes && ++middle->messages == 3;
+}
+
 static void *stand_in_the_middle(void *argument)
 {
     struct middle *middle = argument;
     unsigned char bytes[4096];
-    int rank_end = accept(middle->listener, NULL, NULL), root_end = tcp_connect(port), frames[2] = {0, 0};
-    if (recv(root_end, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL) == RONDO_HANDSHAKE_CHALLENGE)
-        pass(rank_end, bytes, RONDO_HANDSHAKE_CHALLENGE);
-    if (recv(rank_end, middle->hello, sizeof(middle->hello), MSG_WAITALL) == sizeof(middle->hello))
-        pass(root_end, middle->hello, sizeof(middle->hello));
-    if (recv(root_end, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL) == RONDO_HANDSHAKE_VERDICT)
-        pass(rank_end, bytes, RONDO_HANDSHAKE_VERDICT);
+    int maker_end = accept(middle->listener, NULL, NULL), other_end = tcp_connect(middle->target);
+    if (recv(other_end, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL) == RONDO_HANDSHAKE_CHALLENGE)
+        pass(maker_end, bytes, RONDO_HANDSHAKE_CHALLENGE);
+    if (recv(maker_end, middle->hello, sizeof(middle->hello), MSG_WAITALL) == sizeof(middle->hello))
+        pass(other_end, middle->hello, sizeof(middle->hello));
+    if (recv(other_end, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL) == RONDO_HANDSHAKE_VERDICT)
+        pass(maker_end, bytes, RONDO_HANDSHAKE_VERDICT);
     for (int open = 1; open;) {
-        struct pollfd pollers[2] = {{rank_end, POLLIN, 0}, {root_end, POLLIN, 0}};
+        struct pollfd pollers[2] = {{maker_end, POLLIN, 0}, {other_end, POLLIN, 0}};
         if (poll(pollers, 2, 20000) <= 0)
             break;
         for (int side = 0; side < 2 && open; side++) {
-            int from = side == 0 ? rank_end : root_end, to = side == 0 ? root_end : rank_end;
+            int from = side == 0 ? maker_end : other_end, to = side == 0 ? other_end : maker_end;
             if (pollers[side].revents == 0)
                 continue;
             size_t count = read_frame(from, bytes, sizeof(bytes));
-            middle->plain |= count > RONDO_FRAME_HEADER + 64 && is_numbered(bytes + RONDO_FRAME_HEADER);
+            if (count > RONDO_FRAME_HEADER + 64 && is_numbered(bytes + RONDO_FRAME_HEADER))
+                atomic_store(&plan.plain, 1);
             if (count == 0)
                 open = 0;
-            else if (middle->towards_root == (side == 0) && ++frames[side] == 3)
-                harm(middle->mischief, from, to, bytes, count);
+            else if (side == 0 && plan.mischief != NONE && is_victim(middle, bytes))
+                harm(plan.mischief, from, to, bytes, count);
             else
                 pass(to, bytes, count);
         }
     }
-    close(rank_end);
-    close(root_end);
+    close(maker_end);
+    close(other_end);
     close(middle->listener);
     return NULL;
 }
 
-static void start_middle(struct middle *middle)
+/* Called on threads of the library, too, so it does not assert. */
+static void start_middle(struct middle *middle, int target)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof(address);
-    middle->listener = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(middle->listener, (struct sockaddr *) &address, bytes), 0);
-    assert_int_equal(listen(middle->listener, 1), 0);
-    assert_int_equal(getsockname(middle->listener, (struct sockaddr *) &address, &bytes), 0);
+    *middle = (struct middle){.target = target, .listener = socket(AF_INET, SOCK_STREAM, 0)};
+    if (bind(middle->listener, (struct sockaddr *) &address, bytes) != 0 || listen(middle->listener, 1) != 0 ||
+        getsockname(middle->listener, (struct sockaddr *) &address, &bytes) != 0)
+        abort();
     middle->port = ntohs(address.sin_port);
-    assert_int_equal(pthread_create(&middle->thread, NULL, stand_in_the_middle, middle), 0);
+    if (pthread_create(&middle->thread, NULL, stand_in_the_middle, middle) != 0)
+        abort();
 }
 
-static void suffer(enum mischief mischief, int towards_root, int encrypts)
+/* Stands in for libc's: while the plan is on, what ranks connect to each other passes by intermediaries. Theirs are made by a
+ * blocking socket, unlike the library's. */
+int connect(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    struct sockaddr_in to;
+    if (atomic_load(&plan.on) && address->sa_family == AF_INET && bytes == sizeof(to) &&
+        (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) {
+        memcpy(&to, address, sizeof(to));
+        const int number = atomic_fetch_add(&middle_count, 1);
+        if (ntohs(to.sin_port) == port || number >= MIDDLES_MOST) {
+            atomic_fetch_sub(&middle_count, 1);
+        } else {
+            start_middle(&middles[number], ntohs(to.sin_port));
+            to.sin_port = htons((uint16_t) middles[number].port);
+            return (int) syscall(SYS_connect, fd, &to, bytes);
+        }
+    }
+    return (int) syscall(SYS_connect, fd, address, bytes);
+}
+
+/* Joins the intermediaries, whose connections have ended. */
+static void end_middles(void)
+{
+    atomic_store(&plan.on, 0);
+    for (int i = 0; i < atomic_load(&middle_count); i++)
+        pthread_join(middles[i].thread, NULL);
+    atomic_store(&middle_count, 0);
+}
+
+/* The third of five messages between two ranks is damaged. The receiver ends the connection, and all learn that the sender is
+ * lost. */
+static void suffer(enum mischief mischief, int source, int dest, int encrypts)
 {
     struct rank ranks[3];
-    struct middle middle = {.mischief = mischief, .towards_root = towards_root};
-    char place[64];
     use_tcp(ranks, 3);
     for (int i = 0; i < 3; i++)
         ranks[i].options.encrypts = encrypts;
-    start_middle(&middle);
-    snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
-    ranks[2].options.root = place;
-    /* The root must listen when the intermediary connects to it. */
-    pthread_t first, last;
-    assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
-    usleep(50000);
-    assert_int_equal(pthread_create(&last, NULL, rank_connect, &ranks[2]), 0);
-    rank_connect(&ranks[1]);
-    pthread_join(first, NULL);
-    pthread_join(last, NULL);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(ranks[i].result, RONDO_SUCCESS);
-    /* The third frame between rank 2 and its neighbour is damaged; towards rank 2 the first frame says that all ranks are
-     * ready. */
-    struct rank *sender = towards_root ? &ranks[2] : &ranks[0], *receiver = towards_root ? &ranks[0] : &ranks[2];
-    int dest = towards_root ? 0 : 2, source = towards_root ? 2 : 0, whole = towards_root ? 2 : 1;
-    if (mischief == REPEAT)
-        whole++;
+    plan.mischief = mischief;
+    plan.source = source;
+    plan.bytes = 64;
+    atomic_store(&plan.plain, 0);
+    atomic_store(&plan.on, 1);
+    connect_all(ranks, 3);
+    struct rank *receiver = &ranks[dest], *third = &ranks[3 - source - dest];
+    const int whole = mischief == REPEAT ? 3 : 2;
     for (uint32_t number = 0; number < 5; number++)
-        send_number(sender, dest, number, 64);
+        send_number(&ranks[source], dest, number, 64);
     if (mischief == NONE) {
         assert_true(await(receiver, &receiver->next[source], 5, 10));
     } else {
-        assert_true(await(&ranks[0], &ranks[0].died[2], 1, 10));
-        assert_true(await(&ranks[1], &ranks[1].died[2], 1, 10));
-        assert_true(await(&ranks[2], &ranks[2].lost, 1, 10));
+        assert_true(await(receiver, &receiver->died[source], 1, 10));
+        assert_true(await(third, &third->died[source], 1, 10));
+        assert_true(await(&ranks[source], &ranks[source].lost, 1, 10));
         assert_int_equal(read_counter(receiver, &receiver->next[source]), whole);
         assert_int_equal(read_counter(receiver, &receiver->disordered), 0);
-        assert_int_equal(send_number(&ranks[0], 1, 0, 64), RONDO_SUCCESS);
-        assert_true(await(&ranks[1], &ranks[1].next[0], 1, 10));
+        assert_int_equal(send_number(receiver, third->options.rank, 0, 72), RONDO_SUCCESS);
+        assert_true(await(third, &third->next[dest], 1, 10));
+        assert_int_equal(read_counter(third, &third->died[dest]), 0);
     }
     in_parallel(ranks, 3, rank_close);
-    pthread_join(middle.thread, NULL);
+    end_middles();
     if (mischief == NONE)
-        assert_int_equal(middle.plain, !encrypts);
+        assert_int_equal(atomic_load(&plan.plain), !encrypts);
 }
 
 static void test_middle(void **state)
 {
     (void) state;
     for (int mischief = NONE; mischief <= CUT; mischief++)
-        for (int towards_root = 0; towards_root < 2; towards_root++)
-            suffer((enum mischief) mischief, towards_root, 0);
+        for (int source = 0; source <= 2; source += 2)
+            suffer((enum mischief) mischief, source, 2 - source, 0);
 }
 
 static void need_cipher(void)
@@ -479,8 +521,8 @@ static void test_middle_of_encrypted(void **state)
     (void) state;
     need_cipher();
     for (int mischief = NONE; mischief <= CUT; mischief++)
-        for (int towards_root = 0; towards_root < 2; towards_root++)
-            suffer((enum mischief) mischief, towards_root, 1);
+        for (int source = 0; source <= 2; source += 2)
+            suffer((enum mischief) mischief, source, 2 - source, 1);
 }
 
 /* Ranks that do not agree on encryption do not meet, and say so. */
@@ -501,19 +543,20 @@ static void test_encryption_differs(void **state)
     }
 }
 
-/* A recorded proof of a rank proves nothing when it is repeated. */
+/* A recorded proof of a rank to the root proves nothing when it is repeated. */
 static void test_overheard_hello(void **state)
 {
     (void) state;
     struct rank ranks[2];
-    struct middle middle = {.mischief = NONE};
+    struct middle middle;
     char place[64];
     unsigned char bytes[256];
     use_tcp(ranks, 2);
-    start_middle(&middle);
+    plan.mischief = NONE;
+    start_middle(&middle, port);
     snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
     ranks[1].options.root = place;
-    pthread_t first;
+    pthread_t first; /* the root must listen when the intermediary connects to it */
     assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
     usleep(50000);
     rank_connect(&ranks[1]);

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { RANKS_MOST = 32, NUMBERED = 16, PLAIN = 17 };
+enum { RANKS_MOST = 64, NUMBERED = 16, PLAIN = 17 };
 
 struct rank {
     struct rondo_control_options options;

@@ -1,0 +1,80 @@
+/*
+ * Connections between ranks. Each rank has one to the next living rank at or after rank + 2^k, for every k: its neighbours, who
+ * are connected to it likewise. What is for all ranks passes from neighbour to neighbour; a message for one goes over a
+ * connection to that rank, which is made when it is needed and ended when it has been unused. So a rank has O(log n)
+ * connections and those it uses, no rank is needed by the others, and a neighbour that goes is replaced by the one after it.
+ *
+ *   direct     A connection carries messages from the rank that made it to the other alone, so no two ranks race for one.
+ *   notices    Messages to all, numbered by their source. A rank takes them from its connection from the source if there is
+ *              one, in their order among the messages there; else the first copy that comes from a neighbour. A connection
+ *              begins by telling how many notices were made before it, and the messages after that wait for those.
+ *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without that
+ *              has died, and whoever sees it tells all, the dead rank too, if it can still hear.
+ *
+ * Relies on lib/bootstrap/handshake.h and lib/bootstrap/frame_connection.h for what may be believed. Ranks trust each other; a
+ * rank that breaks the rules counts as dead.
+ */
+#ifndef RONDO_LIB_BOOTSTRAP_LINKS_H
+#define RONDO_LIB_BOOTSTRAP_LINKS_H
+
+#include "lib/bootstrap/address.h"
+#include "lib/bootstrap/admission.h"
+#include "lib/bootstrap/control.h"
+#include "lib/bootstrap/heartbeat.h"
+
+struct rondo_links;
+
+struct rondo_links_options {
+    int rank, size, encrypts;
+    int epoll; /* the caller's; what it watches for the links has data.ptr of rondo_links_serve */
+    struct rondo_hmac key;
+    struct rondo_address listen; /* port 0; 0 bytes: at the Unix socket of this rank */
+    struct rondo_heartbeat_limits heartbeat;
+    /* Called on the thread that serves, without a lock: messages, and enum rondo_control_event. */
+    rondo_control_handler_t handler;
+    void *argument;
+};
+
+/* Listens. *port: on which port, 0 for a Unix socket. RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM. Connections are accepted as soon as
+ * the caller serves events. */
+rondo_result_t rondo_links_create(struct rondo_links **links, const struct rondo_links_options *options, uint16_t *port);
+/* Closes what is open, which other ranks take for this rank's death unless it has left. */
+void rondo_links_destroy(struct rondo_links *links);
+
+/* ---- of the thread that serves ---- */
+
+/* Stores where `count` ranks from `first` on listen, RONDO_ADDRESS_STORED bytes for each. Returns 0, or -1 without memory, or
+ * if there are no such ranks. Of a job by Unix sockets none is stored. */
+int rondo_links_set_places(struct rondo_links *links, int first, int count, const unsigned char *places);
+/* Begins to connect to the neighbours. */
+void rondo_links_begin(struct rondo_links *links);
+/* Whether the connections to all neighbours are open. */
+int rondo_links_are_open(struct rondo_links *links);
+/* Says in a text to which rank this one cannot connect, and why. */
+void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t bytes);
+/* The job has formed: from now on ranks that end their connections have died. */
+void rondo_links_formed(struct rondo_links *links);
+
+/* Serves an event, of which no other was fetched together with it. */
+void rondo_links_serve(struct rondo_links *links, enum rondo_watched *watched, uint32_t events);
+/* Does what is due: new attempts, deaths that were noticed, signs of life. Returns when to call it again; INT64_MAX: never. */
+int64_t rondo_links_expire(struct rondo_links *links);
+/* Whether this rank has left and nothing is to be waited for: all has been sent, and the others have taken it, or the time is
+ * up; or the connections were given up. */
+int rondo_links_are_over(struct rondo_links *links);
+
+/* ---- of any thread ---- */
+
+/* As rondo_control_send, with a valid destination, type and length. *wakes: the thread that serves must be woken. */
+rondo_result_t rondo_links_send(struct rondo_links *links, int destination, uint32_t type, const void *data, size_t bytes,
+                                int *wakes);
+/* As rondo_control_notify. */
+void rondo_links_notify(struct rondo_links *links, uint32_t type, const void *data, size_t bytes);
+/* As rondo_control_reach. */
+rondo_result_t rondo_links_reach(struct rondo_links *links, int destination);
+/* The others shall take this rank for dead. The thread that serves must be woken. */
+void rondo_links_give_up(struct rondo_links *links);
+/* Says goodbye. deadline: by rondo_clock_ms, for what is queued to be sent. The thread that serves must be woken. */
+void rondo_links_leave(struct rondo_links *links, int64_t deadline);
+
+#endif
