@@ -1,7 +1,7 @@
 /* The public calls that register a user's program with a communicator and run one (rondo_program.h). */
 #include "lib/base/containers.h"
 #include "lib/base/error.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/context/handles.h"
 #include "lib/connection/slots.h"
 #include "lib/program/builder.h"

@@ -6,6 +6,7 @@
 
 #include "lib/connection/lane.h"
 #include "lib/context/handles.h"
+#include "lib/connection/exchange.h"
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
 #include "lib/select/registered_programs.h"

@@ -23,7 +23,7 @@ void rondo_comm_unlist(struct rondo_comm *comm);
 /* rondo_comm_split for another public function, which is named in messages. */
 rondo_result_t rondo_comm_divide(rondo_comm_t comm, const char *function, int color, int key, rondo_comm_t *result);
 
-/* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/mailbox.h) before a real one exists. It is
+/* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/exchange.h) before a real one exists. It is
  * listed, so that it fails if one of its members dies. */
 struct rondo_comm_rendezvous;
 /* Makes and lists one. members: ranks in the world; not copied, must stay until close. rank: the caller's index among them. id:

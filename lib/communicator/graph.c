@@ -7,7 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/communicator/comm.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/context/handles.h"
 
 #include <stdlib.h>

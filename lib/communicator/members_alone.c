@@ -3,6 +3,7 @@
 #include "lib/communicator/members_alone.h"
 
 #include "lib/communicator/comm.h"
+#include "lib/connection/exchange.h"
 #include "lib/connection/mailbox.h"
 #include "lib/base/containers.h"
 #include "lib/base/error.h"

@@ -14,7 +14,7 @@ struct rondo_copy_engine;
 
 struct rondo_comm_connections {
     struct rondo_host_lane *lanes;            /* linked list; runtime lock */
-    uint64_t exchanges;                       /* collective exchanges so far (lib/connection/mailbox.h) */
+    uint64_t exchanges;                       /* collective exchanges so far (lib/connection/exchange.h) */
     struct rondo_registration *registrations; /* linked list; lib/connection/window.h; runtime lock */
     struct rondo_copy_engine *copy_engine;    /* lib/connection/copy_engine.h; NULL: none */
     uint32_t windows_used;

@@ -1,7 +1,6 @@
 /*
- * The mailbox and the exchange (lib/connection/mailbox.h). In an exchange the first member gathers the contributions and sends
- * the whole to every other member; when they meet, that all have come. Relies on the control plane, and on its order: what a
- * rank sends, notices of failure among it, arrives in the order in which it was sent.
+ * The mailbox (lib/connection/mailbox.h). Relies on the control plane, and on its order: what a rank sends, notices of failure
+ * among it, arrives in the order in which it was sent. Messages of different ranks have no common order.
  *
  * A message about an attempt to meet stays only while its source waits. The source tells all ranks when it gives up, before it
  * makes another attempt: the notice marks the message as withdrawn, and what remains is the memory that the attempt has failed,
@@ -13,24 +12,18 @@
 #include "lib/base/thread.h"
 #include "lib/connection/comm_connections.h"
 
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 1024
+#define LEVEL_SECONDS 0.2 /* by which a member waits longer for a child whose own children are one level higher */
 
-static const struct rondo_membership plain; /* of members that know each other */
-
-struct header {
-    uint64_t comm, number;
-    uint64_t step;               /* 0: to the first member, 1: from it */
-    uint64_t key, list, attempt; /* struct rondo_membership's; 0: the members know each other */
-};
+#define TAG_BYTES offsetof(struct rondo_mail_header, whole) /* equal where a message is the one that is waited for */
 
 struct letter {
     struct letter *next;
     int source;
-    struct header header;
+    struct rondo_mail_header header;
     rondo_result_t withdrawn; /* why the source does not wait for an answer any more; RONDO_SUCCESS: it does */
     size_t bytes;
     char data[];
@@ -89,7 +82,7 @@ static void drop(struct rondo_mailbox *mailbox, uint64_t comm, uint64_t list, ui
 {
     for (struct letter **link = &mailbox->letters; *link != NULL;) {
         struct letter *letter = *link;
-        const struct header *header = &letter->header;
+        const struct rondo_mail_header *header = &letter->header;
         if (header->comm == comm || (list != 0 && header->list == list && header->step == 0 && header->attempt <= attempt)) {
             *link = letter->next;
             free(letter);
@@ -157,7 +150,7 @@ void rondo_mailbox_withdraw(struct rondo_runtime *runtime, uint64_t comm, rondo_
 
 /* A source that makes an attempt has ended its earlier ones with that key. With the same list they are forgotten, because the
  * later number tells as much. Mailbox lock held. */
-static void supersede(struct rondo_mailbox *mailbox, int source, const struct header *header)
+static void supersede(struct rondo_mailbox *mailbox, int source, const struct rondo_mail_header *header)
 {
     for (struct letter **link = &mailbox->letters; *link != NULL;) {
         struct letter *letter = *link;
@@ -177,7 +170,7 @@ static void supersede(struct rondo_mailbox *mailbox, int source, const struct he
  * freed. */
 static rondo_result_t store(struct rondo_mailbox *mailbox, struct letter *letter)
 {
-    const struct header *header = &letter->header;
+    const struct rondo_mail_header *header = &letter->header;
     const int attempts = header->key != 0 && header->step == 0;
     pthread_mutex_lock(&mailbox->lock);
     const struct ended *ended = attempts ? find_ended(mailbox, header->list) : NULL;
@@ -198,7 +191,7 @@ static rondo_result_t store(struct rondo_mailbox *mailbox, struct letter *letter
 
 /* Whether this rank makes the communicator that a letter is about only after the letter may have come. Of all others, a letter
  * comes while they are listed, or nothing waits for it. */
-static int may_come_early(const struct rondo_runtime *runtime, const struct header *header)
+static int may_come_early(const struct rondo_runtime *runtime, const struct rondo_mail_header *header)
 {
     return __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) || (header->key != 0 && header->step == 0);
 }
@@ -208,7 +201,7 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
     struct rondo_mailbox *mailbox = runtime->mailbox;
     struct letter *letter;
     struct rondo_comm *listed;
-    struct header header;
+    struct rondo_mail_header header;
     if (bytes < sizeof(header)) {
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped mail of %zu bytes from rank %d", bytes, source);
         return;
@@ -228,7 +221,7 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
     letter->bytes = bytes - sizeof(header);
     letter->header = header;
     letter->withdrawn = RONDO_SUCCESS;
-    memcpy(letter->data, (const char *) data + sizeof(struct header), letter->bytes);
+    memcpy(letter->data, (const char *) data + sizeof(struct rondo_mail_header), letter->bytes);
     const rondo_result_t ended = store(mailbox, letter);
     if (listed != NULL)
         rondo_comm_unpin(listed);
@@ -247,12 +240,11 @@ void rondo_mailbox_wake(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&runtime->mailbox->lock);
 }
 
-static struct letter *take(struct rondo_mailbox *mailbox, int source, const struct header *header)
+static struct letter *take(struct rondo_mailbox *mailbox, int source, const struct rondo_mail_header *header)
 {
     for (struct letter **link = &mailbox->letters; *link != NULL; link = &(*link)->next) {
         struct letter *letter = *link;
-        if (letter->source == source && letter->withdrawn == RONDO_SUCCESS &&
-            memcmp(&letter->header, header, sizeof(*header)) == 0) {
+        if (letter->source == source && letter->withdrawn == RONDO_SUCCESS && memcmp(&letter->header, header, TAG_BYTES) == 0) {
             *link = letter->next;
             return letter;
         }
@@ -261,7 +253,7 @@ static struct letter *take(struct rondo_mailbox *mailbox, int source, const stru
 }
 
 /* A letter of the same source and key with another list, for whose answer the source waits. NULL: none. */
-static const struct letter *find_stray(struct rondo_runtime *runtime, int source, const struct header *header)
+static const struct letter *find_stray(struct rondo_runtime *runtime, int source, const struct rondo_mail_header *header)
 {
     for (const struct letter *letter = runtime->mailbox->letters; letter != NULL; letter = letter->next)
         if (letter->source == source && letter->withdrawn == RONDO_SUCCESS && letter->header.key == header->key &&
@@ -271,7 +263,7 @@ static const struct letter *find_stray(struct rondo_runtime *runtime, int source
 }
 
 /* RONDO_SUCCESS, or why the source waits no more in the attempt that this rank makes, or never will. Mailbox lock held. */
-static rondo_result_t given_up(const struct rondo_mailbox *mailbox, int source, const struct header *header)
+static rondo_result_t given_up(const struct rondo_mailbox *mailbox, int source, const struct rondo_mail_header *header)
 {
     for (const struct letter *letter = mailbox->letters; letter != NULL && header->key != 0 && header->step == 0;
          letter = letter->next)
@@ -286,8 +278,8 @@ static rondo_result_t given_up(const struct rondo_mailbox *mailbox, int source, 
 
 /* Whether the source of a membership's letter names other members. Sets *other to what it says, *comm to the communicator that
  * it means. Mailbox lock held. */
-static int has_strayed(struct rondo_runtime *runtime, int source, const struct header *header, struct rondo_membership *other,
-                       uint64_t *comm)
+static int has_strayed(struct rondo_runtime *runtime, int source, const struct rondo_mail_header *header,
+                       struct rondo_membership *other, uint64_t *comm)
 {
     const struct letter *stray = header->key != 0 ? find_stray(runtime, source, header) : NULL;
     if (stray == NULL || stray->bytes != sizeof(*other))
@@ -298,149 +290,89 @@ static int has_strayed(struct rondo_runtime *runtime, int source, const struct h
     return 1;
 }
 
-static rondo_result_t receive(struct rondo_comm *comm, const char *name, int source, const struct header *header, void *data,
-                              size_t bytes)
+/* ---- one part ---- */
+
+static size_t part_bytes(const struct rondo_mail_header *header)
+{
+    const size_t rest = header->whole - header->part * RONDO_MAIL_PART_MOST;
+    return rest < RONDO_MAIL_PART_MOST ? rest : RONDO_MAIL_PART_MOST;
+}
+
+static double wait_seconds(const struct rondo_runtime *runtime)
+{
+    if (__atomic_load_n(&runtime->forming, __ATOMIC_RELAXED))
+        return runtime->settings.connect_timeout;
+    return runtime->settings.timeout > 0 ? runtime->settings.timeout : 1e9;
+}
+
+static rondo_result_t fail_late(const struct rondo_comm *comm, const char *name, int source,
+                                const struct rondo_mail_header *header, int ranks, double seconds)
+{
+    if (header->step != 0)
+        return rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not answered, which waits for all ranks, within %g s", name,
+                          comm->members[source], seconds);
+    if (ranks > 1)
+        return rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d, which waits for %d other ranks, has not joined within %g s", name,
+                          comm->members[source], ranks - 1, seconds);
+    return rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not joined within %g s", name, comm->members[source], seconds);
+}
+
+rondo_result_t rondo_mailbox_receive(struct rondo_comm *comm, const char *name, int source,
+                                     const struct rondo_mail_header *header, int ranks, char *data)
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_mailbox *mailbox = runtime->mailbox;
+    const int rank = comm->members[source];
     struct timespec deadline;
     struct letter *letter;
     struct rondo_membership other;
     uint64_t strayed = 0;
     rondo_result_t result = RONDO_SUCCESS;
-    double timeout = __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) ? runtime->settings.connect_timeout
-                     : runtime->settings.timeout > 0                      ? runtime->settings.timeout
-                                                                          : 1e9;
-    rondo_deadline_in(&deadline, timeout);
+    double seconds = wait_seconds(runtime), patience = 0;
+    for (int waited_for = ranks; waited_for > 1; waited_for = (waited_for + 1) / 2)
+        patience += LEVEL_SECONDS;
+    rondo_deadline_in(&deadline, seconds + patience);
     pthread_mutex_lock(&mailbox->lock);
-    while ((letter = take(mailbox, source, header)) == NULL && result == RONDO_SUCCESS) {
+    while ((letter = take(mailbox, rank, header)) == NULL && result == RONDO_SUCCESS) {
         rondo_result_t failed = rondo_comm_failure(comm), gave_up;
         if (failed != RONDO_SUCCESS)
             result = rondo_fail(failed, "%s: %s", name, comm->failure);
-        else if ((gave_up = given_up(mailbox, source, header)) != RONDO_SUCCESS)
-            result = rondo_fail(gave_up, "%s: it failed on rank %d, which has called it before", name, source);
-        else if (has_strayed(runtime, source, header, &other, &strayed))
+        else if ((gave_up = given_up(mailbox, rank, header)) != RONDO_SUCCESS)
+            result = rondo_fail(gave_up, "%s: it failed on rank %d, which has called it before", name, rank);
+        else if (has_strayed(runtime, rank, header, &other, &strayed))
             result = RONDO_ERR_MISMATCH;
         else if (pthread_cond_timedwait(&mailbox->arrived, &mailbox->lock, &deadline) != 0)
-            result = rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not %s within %g s", name, source,
-                                header->step == 0 ? "joined" : "answered, which waits for all ranks,", timeout);
+            result = fail_late(comm, name, source, header, ranks, seconds);
     }
     pthread_mutex_unlock(&mailbox->lock);
     if (strayed != 0) { /* those who wait for that communicator learn it, too */
         rondo_fail(result, "%s: ranks disagree: rank %d gives other ranks than rank %d, which gives %s", name, runtime->rank,
-                   source, other.text);
+                   rank, other.text);
         rondo_comm_fail_by_id(runtime, strayed, result, name);
     }
     if (letter == NULL)
         return result;
-    if (letter->bytes == bytes)
-        memcpy(data, letter->data, bytes);
+    if (letter->header.whole == header->whole && letter->bytes == part_bytes(header))
+        memcpy(data + header->part * RONDO_MAIL_PART_MOST, letter->data, letter->bytes);
     else
-        result =
-            rondo_fail(RONDO_ERR_MISMATCH, "%s: rank %d sent %zu bytes where %zu were expected: ranks call different functions",
-                       name, source, letter->bytes, bytes);
+        result = rondo_fail(RONDO_ERR_MISMATCH,
+                            "%s: rank %d sent %llu bytes where %llu were expected: ranks call different functions", name, rank,
+                            (unsigned long long) letter->header.whole, (unsigned long long) header->whole);
     free(letter);
     return result;
 }
 
-static rondo_result_t deliver(struct rondo_runtime *runtime, int destination, const struct header *header, const void *data,
-                              size_t bytes)
+rondo_result_t rondo_mailbox_send(struct rondo_comm *comm, int destination, const struct rondo_mail_header *header,
+                                  const char *data)
 {
+    const size_t bytes = part_bytes(header);
     char *message = malloc(sizeof(*header) + bytes);
     if (message == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes", bytes);
     memcpy(message, header, sizeof(*header));
-    memcpy(message + sizeof(*header), data, bytes);
-    rondo_result_t result =
-        rondo_control_send(runtime->control, destination, RONDO_MESSAGE_MAIL, message, sizeof(*header) + bytes);
+    memcpy(message + sizeof(*header), data + header->part * RONDO_MAIL_PART_MOST, bytes);
+    rondo_result_t result = rondo_control_send(comm->runtime->control, comm->members[destination], RONDO_MESSAGE_MAIL, message,
+                                               sizeof(*header) + bytes);
     free(message);
-    return result;
-}
-
-/* An attempt that has failed sends no more messages: its members have been told, and may have ended it. */
-static rondo_result_t attempt_failure(const struct rondo_comm *comm, const char *name, const struct header *header)
-{
-    const rondo_result_t failed = header->key != 0 ? rondo_comm_failure(comm) : RONDO_SUCCESS;
-    return failed != RONDO_SUCCESS ? rondo_fail(failed, "%s: %s", name, comm->failure) : RONDO_SUCCESS;
-}
-
-/* bytes of mine from every member are gathered at the first one, in gathered (size * bytes), and total bytes of it are sent to
- * every other member's gathered. membership: all zeros if the members know each other. */
-static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership,
-                               const void *mine, size_t bytes, void *gathered, size_t total)
-{
-    struct rondo_runtime *runtime = comm->runtime;
-    struct header header = {.comm = comm->id,
-                            .number = __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED),
-                            .key = membership->key,
-                            .list = membership->list,
-                            .attempt = membership->attempt};
-    rondo_result_t result = attempt_failure(comm, name, &header);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (total > RONDO_CONTROL_MESSAGE_MAX - sizeof(header))
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: %zu bytes from each of %d ranks are more than an exchange carries", name,
-                          bytes, comm->size);
-    if (comm->rank != 0) {
-        result = deliver(runtime, comm->members[0], &header, mine, bytes);
-        header.step = 1;
-        if (result == RONDO_SUCCESS)
-            result = receive(comm, name, comm->members[0], &header, gathered, total);
-        return result;
-    }
-    memcpy(gathered, mine, bytes);
-    for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
-        result = receive(comm, name, comm->members[rank], &header, (char *) gathered + (size_t) rank * bytes, bytes);
-    if (result == RONDO_SUCCESS) /* a member whose message has been taken may have given up since */
-        result = attempt_failure(comm, name, &header);
-    header.step = 1;
-    if (result == RONDO_SUCCESS && comm->size == runtime->size && comm->size > 1) /* one message, which the root passes on */
-        return deliver(runtime, RONDO_CONTROL_ALL, &header, gathered, total);
-    for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
-        result = deliver(runtime, comm->members[rank], &header, gathered, total);
-    return result;
-}
-
-rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
-{
-    return rondo_comm_conclude(comm, name, exchange(comm, name, &plain, mine, bytes, all, (size_t) comm->size * bytes));
-}
-
-rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership)
-{
-    const struct rondo_membership *mine = membership != NULL ? membership : &plain;
-    char *all = calloc((size_t) comm->size, sizeof(*mine));
-    rondo_result_t result = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory to meet %d ranks", comm->size)
-                                        : exchange(comm, name, mine, mine, sizeof(*mine), all, 1);
-    free(all);
-    return rondo_comm_conclude(comm, name, result);
-}
-
-static rondo_result_t first_failure(const struct rondo_comm *comm, const char *name, const int32_t *codes)
-{
-    for (int rank = 0; rank < comm->size; rank++)
-        if (codes[rank] != RONDO_SUCCESS)
-            return rondo_fail((rondo_result_t) codes[rank], "%s: it failed on rank %d: %s", name, comm->members[rank],
-                              rondo_strerror(codes[rank]));
-    return RONDO_SUCCESS;
-}
-
-rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_result_t mine, int *refused)
-{
-    char message[MESSAGE_BYTES];
-    int32_t code = (int32_t) mine, *codes = calloc((size_t) comm->size, sizeof(*codes));
-    snprintf(message, sizeof(message), "%s", rondo_last_error());
-    *refused = 0;
-    if (codes == NULL)
-        return rondo_comm_conclude(comm, name, rondo_fail(RONDO_ERR_MEMORY, "no memory to agree with %d ranks", comm->size));
-    rondo_result_t result = rondo_exchange(comm, name, &code, sizeof(code), codes);
-    int told = result == RONDO_SUCCESS;
-    if (told) {
-        result = first_failure(comm, name, codes);
-        *refused = result != RONDO_SUCCESS;
-    }
-    free(codes);
-    if (mine != RONDO_SUCCESS && (told || rondo_comm_failure(comm) == RONDO_SUCCESS))
-        return rondo_fail(mine, "%s", message);
     return result;
 }

@@ -1,6 +1,6 @@
 /*
- * Tagged messages between ranks, and the collective exchange built on them. A thread waits for each message; the mailbox
- * retains a message that arrives before the wait begins. Relies on lib/bootstrap/control.h.
+ * Tagged messages between ranks. A thread waits for each message; the mailbox retains a message that arrives before the wait
+ * begins. Relies on lib/bootstrap/control.h.
  */
 #ifndef RONDO_LIB_CONNECTION_MAILBOX_H
 #define RONDO_LIB_CONNECTION_MAILBOX_H
@@ -42,23 +42,26 @@ void rondo_mailbox_end_attempt(struct rondo_runtime *runtime, uint64_t comm, con
 /* The communicator of that id, which this rank does not have, has failed: members that have sent a message about it wait for an
  * answer no more. Any thread, without the runtime lock. */
 void rondo_mailbox_withdraw(struct rondo_runtime *runtime, uint64_t comm, rondo_result_t code);
-/* Waits until all members have called it. Collective, as rondo_exchange, and fails as that does. membership NULL: the members
- * know each other. Otherwise RONDO_ERR_MISMATCH, also on the ranks of the other communicator, if a member comes to the first
- * one with the same key and another list; and the failure of an attempt that a member has given up. Each attempt must be ended
- * by rondo_mailbox_end_attempt. */
-rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership);
-/* An allgather over the control plane: every member contributes bytes of mine, and all (size * bytes) receives the
- * contributions in rank order. Collective over the communicator: all members call it, in the same order and with equal bytes.
- * Not on a control thread and without locks. name: the calling function, for error messages. Returns the communicator's failure
- * if it fails, RONDO_ERR_TIMEOUT after settings.timeout if that is not 0 (in rondo_init: settings.connect_timeout),
- * RONDO_ERR_MISMATCH if a member sent another number of bytes, RONDO_ERR_UNSUPPORTED if the whole exceeds a control message,
- * RONDO_ERR_MEMORY. All but RONDO_ERR_UNSUPPORTED, which all members get, fail the communicator everywhere. */
-rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all);
-/* Agrees on the result of a step that every member has carried out. mine: this member's result, whose message is
- * rondo_last_error. Returns RONDO_SUCCESS if all members passed that. Otherwise a member whose own step failed gets its own
- * result and message back, and the others get the code of the lowest failed rank. A failure of the communicator takes
- * precedence over both, because it is the reason why a step failed on the way to a dead peer. *refused: 1 if all members know
- * that one failed. Collective, as rondo_exchange. */
-rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_result_t mine, int *refused);
+
+/* What a message begins with. Plain data: transmitted as bytes. */
+struct rondo_mail_header {
+    uint64_t comm, number;       /* of the exchange among those of the communicator */
+    uint64_t step;               /* 0: towards the first member, 1: from it */
+    uint64_t key, list, attempt; /* struct rondo_membership's; 0: the members know each other */
+    uint64_t part;               /* which one of the messages in which the whole is sent */
+    uint64_t whole;              /* bytes of all of them; the receiver knows what it expects */
+};
+/* Bytes of the whole in each part but the last. */
+#define RONDO_MAIL_PART_MOST (RONDO_CONTROL_MESSAGE_MAX - sizeof(struct rondo_mail_header))
+
+/* Sends the member `destination` one part. data: where the whole begins. RONDO_ERR_MEMORY, and the errors of
+ * rondo_control_send. Any thread. */
+rondo_result_t rondo_mailbox_send(struct rondo_comm *comm, int destination, const struct rondo_mail_header *header,
+                                  const char *data);
+/* Waits for the part that the header says from the member `source`, which itself waits for so many ranks before it sends, and
+ * copies it to its place in data, where the whole begins. The more ranks there are, the longer is the wait, so that the member
+ * that waits for a missing rank itself is the first to say so. Fails as rondo_exchange does. */
+rondo_result_t rondo_mailbox_receive(struct rondo_comm *comm, const char *name, int source,
+                                     const struct rondo_mail_header *header, int ranks, char *data);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Windows (lib/connection/window.h), rondo_comm_register and rondo_comm_deregister; also rondo_alloc and rondo_free, whose
- * memory other processes can map. Relies on transport/memory for segments and on lib/connection/mailbox.h for the exchange.
+ * memory other processes can map. Relies on transport/memory for segments and on lib/connection/exchange.h.
  */
 #include "lib/connection/window.h"
 
 #include "lib/connection/copy_engine.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/context/handles.h"
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"

@@ -1,7 +1,7 @@
 /* rondo_comm_grow: the ranks of a communicator and ranks that start later make a job, which meets by a unique id that one of
  * the old ranks has, and tells the others. The old ranks' part is an exchange and a rondo_init. */
 #include "lib/base/error.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/context/failure.h"
 #include "lib/context/handles.h"
 

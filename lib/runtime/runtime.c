@@ -19,6 +19,7 @@
 #include "lib/diagnostics/inspection.h"
 #include "lib/diagnostics/nvtx.h"
 #include "lib/diagnostics/timeline.h"
+#include "lib/connection/exchange.h"
 #include "lib/connection/mailbox.h"
 #include "lib/connection/window.h"
 #include "device/abi/platform.h"

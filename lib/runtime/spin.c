@@ -7,7 +7,7 @@
  */
 #include "lib/runtime/spin.h"
 
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/context/handles.h"
 #include "device/abi/platform.h"
 #include "lib/base/error.h"

@@ -5,7 +5,7 @@
 #include "lib/submission/state.h"
 
 #include "lib/submission/arguments.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/submission/queue.h"
 #include "lib/base/error.h"
 #include "lib/call/call.h"

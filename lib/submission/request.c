@@ -13,7 +13,7 @@
 #include "lib/submission/request_cache.h"
 #include "lib/connection/lane.h"
 #include "device/move/low_latency.h"
-#include "lib/connection/mailbox.h"
+#include "lib/connection/exchange.h"
 #include "lib/submission/bind.h"
 #include "lib/submission/progress.h"
 #include "lib/submission/queue.h"

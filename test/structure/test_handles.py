@@ -7,7 +7,7 @@ import subprocess
 from harness import ROOT
 
 FOLDERS = ("lib/", "proxy/", "transport/", "device/", "tools/", "compat/", "test/unit/", "test/multirank/", "test/fuzz/", "test/requests/",
-           "test/operators/", "test/injection/")
+           "test/operators/", "test/injection/", "test/membership/")
 TYPES = {"runtime": ("rondo_t", "rondo.h"), "comm": ("rondo_comm_t", "rondo.h"), "request": ("rondo_request_t", "rondo.h"),
          "program_builder": ("rondo_program_t", "rondo_program.h")}
 
