@@ -524,8 +524,8 @@ RONDO_API rondo_result_t rondo_wait_callback(rondo_t rt, void (*fn)(void *argume
  * @param text    becomes the report, a string that is cut if it is longer
  * @param bytes   size of text, at least 1
  * @retval RONDO_ERR_ARGUMENT   rt or text is NULL, or bytes is 0
- * @retval RONDO_ERR_TIMEOUT    rank 0, which collects the report, has not answered for five seconds
- * @retval RONDO_ERR_PEER       rank 0 is gone, or this rank has lost its connection to the others
+ * @retval RONDO_ERR_TIMEOUT    the lowest rank that is not gone, which collects the report, has not answered for five seconds
+ * @retval RONDO_ERR_PEER       this rank has lost its connection to the others
  * @ranks    None need call anything: threads of the library answer.
  * @threads  Any.
  * @source   Rondo's own.

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from harness import SUCCESS, TIMEOUT, Job, program, run
+from harness import PEER, SUCCESS, TIMEOUT, Job, program, run
 
 
 def mask(ranks):
@@ -93,6 +93,31 @@ def test_asked_for_by_a_signal(name):
         text = "\n".join(job.ranks[2].lines)
         assert re.search(r"allreduce.*; started by ranks 0, 2; not started by rank 1", text), text
         assert "report" not in "\n".join(job.ranks[0].lines)
+
+
+def reports_without_rank_0(text, last, loggers):
+    """The report that rank 1 asked for, and one in the log of each other rank, because of the timeout."""
+    missing = rf"allreduce.*; started by ranks? [\d, ]+; not started by rank {last}"
+    assert re.search(rf"^REPORT$.*{missing}.*^END$", text, re.MULTILINE | re.DOTALL), text
+    assert len(re.findall(missing, text.split("\nEND\n")[1])) >= loggers, text
+    assert "sends no hang report" not in text, text
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_after_rank_0_has_left(size):
+    """The lowest rank that is not gone collects."""
+    text = run(program("hang"), "--ranks", size, "--scenario", "left", RONDO_TIMEOUT=2)
+    assert text.count(f"RESULT {TIMEOUT}") == size - 1, text
+    reports_without_rank_0(text, size - 1, size - 1)
+
+
+def test_after_rank_0_has_died():
+    with Job(3, program("hang"), "--scenario", "died", seconds=40, RONDO_TIMEOUT=2) as job:
+        codes = [code_of(job.ranks[rank], job) for rank in (1, 2)]
+        assert job.ranks[0].process.wait(timeout=20) == -signal.SIGKILL
+        job.finish([1, 2])
+        assert codes == [TIMEOUT, TIMEOUT], job.output()
+        reports_without_rank_0("\n".join(job.ranks[1].lines), 2, 1)
 
 
 def test_no_such_signal():

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWER_NS 2000000000u /* rank 0's longest wait for the statements of its peers */
+#define ANSWER_NS 2000000000u /* the collector's longest wait for the statements of its peers */
 #define REPORT_NS 5000000000u /* a rank's longest wait for the report */
 #define COMMS_MAX 256
 #define TEXT_MAX  65536
@@ -27,14 +27,16 @@ struct rondo_hang {
     pthread_mutex_t lock;
     const struct rondo_hang_observer *observer;
     /* Every rank: */
-    uint64_t asked_ns;
+    uint64_t asked_ns; /* since when an operation is overdue; 0: none is */
+    int asked;         /* the rank that was asked for a report because of that */
+    int demanded;      /* the rank that was asked for the latest demand (lock) */
     int watches_signal;
     uint64_t demands;           /* reports asked for by a call or a signal (lock) */
     uint64_t logged_demand;     /* the latest demand of a signal, whose answer is logged (lock) */
     uint64_t answered;          /* the latest demand that has been answered (lock) */
     char *answer;               /* its text, owned; NULL: there was no memory for it (lock) */
     uint32_t answers, sleepers; /* futex: incremented after each answer, and when a rank has gone */
-    /* Rank 0: */
+    /* A rank that has been asked, which is the collector: */
     int collecting;
     int due; /* a rank asked because of a timeout: the report ends stuck communicators */
     uint64_t since_ns;
@@ -93,7 +95,7 @@ void rondo_hang_destroy(struct rondo_runtime *runtime)
     free(runtime->hang);
 }
 
-/* Wakes the threads in rondo_report, which look whether rank 0 can still answer. */
+/* Wakes the threads in rondo_report, which look whether a rank can still answer. */
 static void peer_gone(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->hang->answers, &runtime->hang->sleepers);
@@ -113,17 +115,18 @@ rondo_result_t rondo_hang_count(struct rondo_runtime *runtime, rondo_stats_t *st
     return runtime->hang->observer->count(runtime, stats);
 }
 
-static void state(struct rondo_runtime *runtime)
+/* Sends the collector, which has asked, a statement. */
+static void state(struct rondo_runtime *runtime, int collector)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
     if (entries == NULL)
         return;
     size_t count = rondo_hang_observe(runtime, entries, RONDO_HANG_ENTRIES);
-    rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
+    rondo_control_send(runtime->control, collector, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
     free(entries);
 }
 
-/* ---- rank 0 collects ---- */
+/* ---- the collector ---- */
 
 /* Answers the rank's demand: its number, then the text. Where there is no memory for that, with a short one. */
 static void send_answer(struct rondo_runtime *runtime, int rank, uint64_t demand, const char *text)
@@ -131,10 +134,11 @@ static void send_answer(struct rondo_runtime *runtime, int rank, uint64_t demand
     struct {
         uint64_t demand;
         char text[56];
-    } refusal = {demand, "hang report: no memory for it on rank 0"};
+    } refusal = {demand, ""};
     const size_t length = text != NULL ? strlen(text) + 1 : 0, bytes = length < TEXT_MAX ? length : TEXT_MAX;
     char *message = text != NULL ? malloc(sizeof(demand) + bytes) : NULL;
     if (message == NULL) {
+        snprintf(refusal.text, sizeof(refusal.text), "hang report: no memory for it on rank %d", runtime->rank);
         rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, &refusal, sizeof(refusal));
         return;
     }
@@ -186,7 +190,7 @@ static void send_report(struct rondo_runtime *runtime)
             memcpy(report->text, text, bytes);
         /* This rank comes first: a peer that receives the report earlier may leave at once, and this rank must not see the
          * departure before the report. */
-        rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        rondo_control_send(runtime->control, runtime->rank, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
         rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
     }
     free(report);
@@ -194,8 +198,8 @@ static void send_report(struct rondo_runtime *runtime)
     forget(runtime);
 }
 
-/* Rank 0: asks all ranks for statements. demand: the number that rank source gave its demand; 0: source asks because of a
- * timeout. */
+/* Asks all ranks for statements, unless that is under way. demand: the number that rank source gave its demand; 0: source asks
+ * because of a timeout. */
 static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t demand)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -288,6 +292,30 @@ static void take_answer(struct rondo_runtime *runtime, const char *data, size_t 
     rondo_event_signal(&hang->answers, &hang->sleepers);
 }
 
+/* The rank that is asked for reports: the lowest one that this rank does not know to be gone. Ranks that know of different ones
+ * ask different collectors, each of which reports to those that have asked it. */
+static int collector_of(const struct rondo_runtime *runtime)
+{
+    int rank = 0;
+    while (rank < runtime->rank && rondo_is_gone(runtime, rank))
+        rank++;
+    return rank;
+}
+
+/* Asks the collector for the latest demand. RONDO_SUCCESS also if it is just going: then the next check asks another one.
+ * RONDO_ERR_PEER: no rank can be reached. */
+static rondo_result_t send_demand(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    const uint64_t number = hang->demands;
+    const int collector = hang->demanded = collector_of(runtime);
+    pthread_mutex_unlock(&hang->lock);
+    const rondo_result_t result =
+        rondo_control_send(runtime->control, collector, RONDO_MESSAGE_HANG_ASK, &number, sizeof(number));
+    return result == RONDO_ERR_PEER ? rondo_control_reach(runtime->control, runtime->rank) : result;
+}
+
 static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t *number)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -296,7 +324,7 @@ static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t
     if (to_log)
         hang->logged_demand = *number;
     pthread_mutex_unlock(&hang->lock);
-    return rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, number, sizeof(*number));
+    return send_demand(runtime);
 }
 
 rondo_result_t rondo_hang_demand(struct rondo_runtime *runtime, uint64_t *number)
@@ -338,15 +366,48 @@ rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
         uint64_t waited = rondo_clock_ns() - began;
         if (answered)
             return lacks ? rondo_fail(RONDO_ERR_MEMORY, "rondo_report: " NO_MEMORY) : RONDO_SUCCESS;
-        if ((result = rondo_control_reach(runtime->control, 0)) != RONDO_SUCCESS)
+        if ((result = rondo_control_reach(runtime->control, runtime->rank)) != RONDO_SUCCESS)
             break;
         if (waited >= REPORT_NS)
-            return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank 0 has not answered for %.1f s", (double) waited / 1e9);
+            return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank %d has not answered for %.1f s", collector_of(runtime),
+                              (double) waited / 1e9);
         rondo_event_sleep(&hang->answers, seen, &hang->sleepers, REPORT_NS - waited);
     }
     if (result == RONDO_ERR_PEER)
         rondo_comm_await_failure(runtime->world);
     return result;
+}
+
+/* Asks another rank for what the collector has not answered before it went. */
+static void renew_demand(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    const int renews = hang->answered < hang->demands && rondo_is_gone(runtime, hang->demanded);
+    pthread_mutex_unlock(&hang->lock);
+    if (renews)
+        (void) send_demand(runtime);
+}
+
+/* An operation of the communicator of that id is overdue: asks the collector, and another rank if that one goes. Fails the
+ * communicator if no report comes. */
+static void ask_of_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t id)
+{
+    struct rondo_hang *hang = runtime->hang;
+    if (hang->asked_ns == 0 || rondo_is_gone(runtime, hang->asked)) {
+        hang->asked_ns = hang->asked_ns == 0 ? now : hang->asked_ns;
+        hang->asked = collector_of(runtime);
+        rondo_control_send(runtime->control, hang->asked, RONDO_MESSAGE_HANG_ASK, NULL, 0);
+    }
+    if (now - hang->asked_ns < REPORT_NS)
+        return;
+    struct rondo_comm *comm = rondo_comm_pin(runtime, id);
+    if (comm != NULL) {
+        rondo_comm_fail_everywhere(comm, RONDO_ERR_TIMEOUT, "stuck for more than %g s, and rank %d sends no hang report",
+                                   runtime->settings.timeout, hang->asked);
+        rondo_comm_unpin(comm);
+    }
+    hang->asked_ns = 0;
 }
 
 void rondo_hang_check(struct rondo_runtime *runtime)
@@ -355,53 +416,40 @@ void rondo_hang_check(struct rondo_runtime *runtime)
     uint64_t now = rondo_clock_ns(), id, number;
     if (hang->watches_signal && rondo_hang_signal_came())
         demand(runtime, 1, &number);
+    renew_demand(runtime);
     pthread_mutex_lock(&hang->lock);
     if (hang->collecting && now - hang->since_ns >= ANSWER_NS && now > hang->since_ns)
         send_report(runtime);
     pthread_mutex_unlock(&hang->lock);
     if (runtime->settings.timeout <= 0)
         return;
-    if (!hang->observer->overdue(runtime, now, &id)) {
+    if (hang->observer->overdue(runtime, now, &id))
+        ask_of_overdue(runtime, now, id);
+    else
         hang->asked_ns = 0;
-        return;
-    }
-    if (hang->asked_ns == 0) {
-        hang->asked_ns = now;
-        rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, NULL, 0);
-    } else if (now - hang->asked_ns >= REPORT_NS) { /* rank 0 does not answer either */
-        struct rondo_comm *comm = rondo_comm_pin(runtime, id);
-        if (comm != NULL) {
-            rondo_comm_fail_everywhere(comm, RONDO_ERR_TIMEOUT, "stuck for more than %g s, and rank 0 sends no hang report",
-                                       runtime->settings.timeout);
-            rondo_comm_unpin(comm);
-        }
-        hang->asked_ns = 0;
-    }
 }
 
 void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
 {
     switch (type) {
-    case RONDO_MESSAGE_HANG_ASK:
-        if (runtime->rank == 0) {
-            uint64_t number = 0;
-            if (bytes == sizeof(number))
-                memcpy(&number, data, sizeof(number));
-            begin_collecting(runtime, source, number);
-        }
+    case RONDO_MESSAGE_HANG_ASK: {
+        uint64_t number = 0;
+        if (bytes == sizeof(number))
+            memcpy(&number, data, sizeof(number));
+        begin_collecting(runtime, source, number);
         break;
+    }
     case RONDO_MESSAGE_HANG_QUERY: {
         struct query query = {0};
         if (bytes == sizeof(query))
             memcpy(&query, data, sizeof(query));
         if (query.by_demand)
             rondo_flight_dump_ask(runtime);
-        state(runtime);
+        state(runtime, source);
         break;
     }
     case RONDO_MESSAGE_HANG_STATE:
-        if (runtime->rank == 0)
-            take_statement(runtime, source, data, bytes);
+        take_statement(runtime, source, data, bytes);
         break;
     case RONDO_MESSAGE_HANG_ANSWER:
         take_answer(runtime, data, bytes);

@@ -1,8 +1,10 @@
 /*
- * Hang reports. When an operation is stuck longer than the timeout, rank 0 asks every rank for a statement of its operations
- * and composes one report: which operations are stuck, which ranks have not started them, and which rank waits for which. Every
- * rank logs the report and ends the stuck communicators with RONDO_ERR_TIMEOUT. rondo_report or a signal asks for a report at
- * any time; that one lists all active operations, goes to the rank that asked, and ends nothing. Relies on the control plane.
+ * Hang reports. When an operation is stuck longer than the timeout, the collector, which is the lowest rank that has not gone,
+ * asks every rank for a statement of its operations and composes one report: which operations are stuck, which ranks have not
+ * started them, and which rank waits for which. Every rank logs the report and ends the stuck communicators with
+ * RONDO_ERR_TIMEOUT. rondo_report or a signal asks for a report at any time; that one lists all active operations, goes to the
+ * rank that asked, and ends nothing. If the collector goes before it has answered, the next one is asked. Relies on the control
+ * plane.
  */
 #ifndef RONDO_LIB_DIAGNOSTICS_HANG_H
 #define RONDO_LIB_DIAGNOSTICS_HANG_H
@@ -33,8 +35,8 @@ void rondo_hang_check(struct rondo_runtime *runtime);
 size_t rondo_hang_observe(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most);
 /* The counts of rondo_get_stats, by the observer. Takes the runtime lock and the queue lock, one after the other. */
 rondo_result_t rondo_hang_count(struct rondo_runtime *runtime, rondo_stats_t *stats);
-/* Asks for a report of all active operations of the job. *number: of the demand, never 0. Does not wait. RONDO_ERR_PEER: the
- * root is lost. */
+/* Asks for a report of all active operations of the job. *number: of the demand, never 0. Does not wait. RONDO_ERR_PEER: no
+ * rank can be reached. */
 rondo_result_t rondo_hang_demand(struct rondo_runtime *runtime, uint64_t *number);
 /* The report that answers the demand, or a later one; the caller frees it. NULL: it has not come, or there is no memory. */
 char *rondo_hang_answer(struct rondo_runtime *runtime, uint64_t number);

@@ -5,9 +5,11 @@
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COUNT = 1000, TEXT = 65536 };
 
@@ -91,14 +93,69 @@ static rondo_result_t late(struct rank *me)
     return RONDO_SUCCESS;
 }
 
+/* Waits until the communicator has failed, and returns why. */
+static rondo_result_t await_failure(rondo_comm_t comm)
+{
+    rondo_result_t failure = RONDO_SUCCESS;
+    int idle;
+    while (failure == RONDO_SUCCESS) {
+        ranks_sleep(0.01);
+        MUST(rondo_comm_status(comm, &failure, &idle));
+    }
+    return failure;
+}
+
+/* Rank 0 goes: it leaves after a failure of the world, or dies. Of the others, which have a communicator of their own, the last
+ * one does not come to an all-reduce; rank 1 asks for a report, and the timeout makes another one. */
+static void without_rank_0(struct rank *me)
+{
+    rondo_comm_t others;
+    MUST(rondo_comm_split(me->world, me->rank == 0 ? -1 : 0, 0, &others));
+    MUST(rondo_barrier(me->world));
+    if (me->rank == 0 && strcmp(scenario, "died") == 0)
+        kill(getpid(), SIGKILL);
+    if (me->rank == 0) {
+        MUST(rondo_comm_revoke(me->world));
+        return;
+    }
+    float in[2] = {0}, out[2];
+    char *text = calloc(1, TEXT);
+    rondo_request_t request;
+    rondo_result_t result = RONDO_SUCCESS;
+    await_failure(me->world);
+    ranks_sleep(0.5); /* in which rank 0 says goodbye */
+    if (me->rank < me->size - 1) {
+        result = rondo_iallreduce(in, out, 2, RONDO_FLOAT, RONDO_SUM, others, &request);
+        if (result == RONDO_SUCCESS && me->rank == 1) {
+            ranks_sleep(0.3);
+            result = rondo_report(me->runtime, text, TEXT);
+            printf("REPORT\n%s\nEND\n", text);
+            fflush(stdout);
+        }
+        const rondo_result_t completed = rondo_wait(request);
+        result = result == RONDO_SUCCESS ? completed : result;
+    } else {
+        result = await_failure(others);
+    }
+    printf("RESULT %d\n", (int) result);
+    fflush(stdout);
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
+    long ranks = 0;
     const struct ranks_option options[] = {
-        {"--scenario", NULL, &scenario, "order, absence, ask, late"},
+        {"--scenario", NULL, &scenario, "order, absence, ask, late, left, died"},
         {"--culprits", &culprits, NULL, "bit mask of the ranks that do otherwise"},
         {"--seconds", &seconds, NULL, "how long they stay away"},
+        {"--ranks", &ranks, NULL, "of left: threads of this process; 0: it is one rank"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    if (strcmp(scenario, "left") == 0 || strcmp(scenario, "died") == 0) {
+        ranks_run((int) ranks, NULL, without_rank_0, NULL);
+        return ranks_finish("hang");
+    }
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     config.device = ranks_device();
     struct rank me = {0};
