@@ -37,6 +37,10 @@ struct rondo_control_options {
     int launched;                       /* by a launcher: without a secret, one is made for the user */
     int encrypts;                       /* rondo_control_encrypts; the same on all ranks */
     double connect_timeout;             /* seconds, more than 0 */
+    /* Looked at some times a second while other ranks have not joined: whether waiting for them has become vain, and then the
+     * error, which has been set; every rank that waits gets it. NULL: never. */
+    rondo_result_t (*cancelled)(const void *argument);
+    const void *cancelled_argument;
 };
 
 /* Stores whether the environment asks for encryption (RONDO_ENCRYPT). RONDO_ERR_ARGUMENT if it does and this build or this

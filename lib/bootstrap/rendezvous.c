@@ -18,6 +18,7 @@ enum {
     CONNECT_MS = 3000, /* for one address */
     ANSWER_MS = 5000,  /* for one message of the handshake */
     GRACE_MS = 3000,   /* beyond the deadline, for the root, whose clock decides, to say why the job did not form */
+    LOOK_MS = 20,      /* between two looks whether waiting is vain */
     PAUSE_FIRST_MS = 5,
     PAUSE_MOST_MS = 200,
 };
@@ -234,10 +235,18 @@ static rondo_result_t fail_not_found(const struct attempt *attempt, const char *
                       root_holder(options), root_name(options), options->connect_timeout, failure);
 }
 
+static rondo_result_t cancelled(const struct rondo_control_options *options)
+{
+    return options->cancelled != NULL ? options->cancelled(options->cancelled_argument) : RONDO_SUCCESS;
+}
+
 static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_address *addresses, int count)
 {
     char failure[sizeof(attempt->failure)] = "no time", of_round[sizeof(failure)];
     for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
+        rondo_result_t result = cancelled(attempt->options);
+        if (result != RONDO_SUCCESS)
+            return result;
         attempt->round++;
         attempt->absent = 1;
         for (int i = 0; i < count; i++) {
@@ -270,6 +279,28 @@ rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *optio
                       root_name(options), end == RONDO_RENDEZVOUS_SILENT ? "fell silent" : "ended", options->rank);
 }
 
+/* Waits for the root. Returns RONDO_ERR_BOOTSTRAP if it is silent, or why waiting is vain, which all other ranks are told. */
+static rondo_result_t wait_for_root(const struct attempt *attempt, struct rondo_frame_connection *connection)
+{
+    const struct rondo_control_options *options = attempt->options;
+    const int64_t limit = attempt->deadline + GRACE_MS;
+    for (;;) {
+        const int64_t look = rondo_clock_ms() + LOOK_MS;
+        rondo_result_t result = cancelled(options);
+        if (result != RONDO_SUCCESS) {
+            const char *reason = rondo_last_error();
+            if (rondo_frame_connection_put(connection, RONDO_FRAME_FAILED, options->rank, RONDO_CONTROL_ALL, reason,
+                                           strlen(reason)) == 0)
+                rondo_frame_connection_flush(connection);
+            return result;
+        }
+        if (wait_for(connection->fd, POLLIN, options->cancelled != NULL && look < limit ? look : limit))
+            return RONDO_SUCCESS;
+        if (rondo_clock_ms() >= limit)
+            return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_SILENT, NULL);
+    }
+}
+
 /* Waits until the root says that all ranks have joined, or which have not. */
 static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_connection *connection, struct rondo_job *job)
 {
@@ -287,8 +318,9 @@ static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_conne
             rondo_rendezvous_read_reason(&frame, reason);
             return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_REFUSED, reason);
         }
-        if (state == 0 && !wait_for(connection->fd, POLLIN, attempt->deadline + GRACE_MS))
-            return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_SILENT, NULL);
+        rondo_result_t waited = state == 0 ? wait_for_root(attempt, connection) : RONDO_SUCCESS;
+        if (waited != RONDO_SUCCESS)
+            return waited;
         if (state != 0 || rondo_frame_connection_fill(connection) < 0)
             return rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_ENDED, NULL);
     }

@@ -4,6 +4,7 @@
 #include "lib/connection/exchange.h"
 #include "lib/context/failure.h"
 #include "lib/context/handles.h"
+#include "lib/runtime/start.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ rondo_result_t rondo_comm_grow(rondo_comm_t handle, int size, const rondo_unique
     joined.rank = comm->rank;
     joined.size = size;
     joined.unique_id = &chosen;
-    result = rondo_init(grown, &joined);
+    result = rondo_runtime_start(grown, &joined, comm);
     explicit_bzero(&chosen, sizeof(chosen));
     return result;
 }

@@ -37,6 +37,7 @@
 #include "lib/submission/queue.h"
 #include "lib/submission/request.h"
 #include "lib/runtime/settings.h"
+#include "lib/runtime/start.h"
 #include "lib/select/select.h"
 #include "lib/select/program_files.h"
 #include "lib/select/tuning.h"
@@ -97,9 +98,17 @@ static void name_job(struct rondo_runtime *runtime, const struct rondo_control_o
     rondo_text_make_plain(name);
 }
 
-/* Finds rank and size, in the configuration or as the launcher says, and connects to the other ranks, for all of which it waits.
- * *local_rank: the rank on its host; -1: unknown. */
-static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
+static rondo_result_t has_failed(const void *argument)
+{
+    const struct rondo_comm *comm = argument;
+    const rondo_result_t failed = rondo_comm_failure(comm);
+    return failed != RONDO_SUCCESS ? rondo_fail(failed, "rondo_comm_grow: %s", comm->failure) : RONDO_SUCCESS;
+}
+
+/* Finds rank and size, in the configuration or as the launcher says, and connects to the other ranks, for all of which it
+ * waits. *local_rank: the rank on its host; -1: unknown. */
+static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo_config_t *config,
+                                      const struct rondo_comm *grows, int *local_rank)
 {
     struct rondo_launch launch;
     struct rondo_control_options options = {0};
@@ -126,6 +135,8 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.launched = !given && strcmp(launch.launcher, "RONDO_RANK") != 0 && strcmp(launch.launcher, "none") != 0;
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
+    options.cancelled = grows != NULL ? has_failed : NULL;
+    options.cancelled_argument = grows;
     name_job(runtime, &options);
     runtime->nvtx = rondo_nvtx_create(runtime->rank);
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
@@ -385,6 +396,11 @@ static void report_failed_init(struct rondo_runtime *runtime, rondo_result_t cod
 
 rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
 {
+    return rondo_runtime_start(rt, config, NULL);
+}
+
+rondo_result_t rondo_runtime_start(rondo_t *rt, const rondo_config_t *config, const struct rondo_comm *grows)
+{
     struct rondo_startup startup = {.program_files = {0}};
     int local_rank = -1;
     rondo_result_t result = rondo_handle_check_process("rondo_init");
@@ -415,7 +431,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_tables(runtime);
     if (result == RONDO_SUCCESS)
-        result = connect_control(runtime, config, &local_rank);
+        result = connect_control(runtime, config, grows, &local_rank);
     if (result == RONDO_SUCCESS)
         result = rondo_choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
