@@ -653,7 +653,8 @@ RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *exclude
  *
  * The ranks of comm keep their numbers. The new ones have the numbers from comm's size on, and call rondo_init() with the id,
  * their rank and size in its config. All get a runtime, whose world communicator has all ranks. comm and its runtime stay as
- * they are, and are freed or used on. A size that is comm's makes a job without new ranks. After failures, grow the communicator that rondo_comm_shrink() has made.
+ * they are, and are freed or used on. A size that is comm's makes a job without new ranks. After failures, grow the
+ * communicator that rondo_comm_shrink() has made.
  *
  * Between hosts the id, which holds a secret, travels encrypted to the other ranks only if RONDO_ENCRYPT is 1.
  *

@@ -5,7 +5,7 @@
  */
 #include "lib/bootstrap/frame_connection.h"
 
-#include "lib/bootstrap/control.h"
+#include "lib/bootstrap/job.h"
 #include "lib/bootstrap/process_socket.h"
 
 #include <errno.h>

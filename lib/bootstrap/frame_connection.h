@@ -27,8 +27,8 @@ enum rondo_frame_type {
     RONDO_FRAME_LINKED = 7,    /* rank to root: the connections to the neighbours are open */
     RONDO_FRAME_READY = 8,     /* root to rank: the job has formed */
     RONDO_FRAME_FAILED = 9,    /* either way: the job cannot form; data is the reason as text */
-    /* between two ranks (lib/bootstrap/links.c) */
-    RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/bootstrap/heartbeat.h) */
+    /* between two ranks (lib/control/links.c) */
+    RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/control/heartbeat.h) */
     RONDO_FRAME_BEGIN = 11,     /* the first: notices that come before, as source and number (4 bytes each) */
     RONDO_FRAME_END = 12,       /* the last, because the connection is used too seldom */
     RONDO_FRAME_NEIGHBOUR = 13, /* what is for all ranks passes here, too */

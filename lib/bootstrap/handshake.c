@@ -1,7 +1,7 @@
 /* See lib/bootstrap/handshake.h. Proofs are compared in constant time (rondo_sha256_equal). */
 #include "lib/bootstrap/handshake.h"
 
-#include "lib/bootstrap/control.h"
+#include "lib/bootstrap/job.h"
 #include "lib/bootstrap/frame_connection.h"
 
 #include <string.h>

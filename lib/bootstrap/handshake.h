@@ -1,6 +1,7 @@
 /*
  * How a rank and the root prove to each other that they know the secret, and agree on the keys of their connection. Builds and
- * reads the three messages; sending them is the callers' part (lib/bootstrap/rendezvous.c, lib/bootstrap/router.c).
+ * reads the three messages; sending them is the callers' part: lib/bootstrap/admission.c's of
+ * the root, or of a rank that another connects to, and of the other side that of those who connect.
  *
  *   root to rank   challenge: magic, version, the root's nonce
  *   rank to root   hello: magic, version, rank, size, the time it will wait, process token, its nonce, proof

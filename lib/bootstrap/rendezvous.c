@@ -24,7 +24,7 @@ enum {
 };
 
 struct attempt {
-    const struct rondo_control_options *options;
+    const struct rondo_job_options *options;
     struct rondo_rendezvous_found found;
     struct rondo_rendezvous_secrets secrets;
     const struct rondo_hmac *secret; /* the one of secrets that counts at the address being tried */
@@ -83,13 +83,13 @@ static int receive(struct attempt *attempt, unsigned char *to, size_t bytes, con
 }
 
 /* For messages. */
-static const char *root_name(const struct rondo_control_options *options)
+static const char *root_name(const struct rondo_job_options *options)
 {
     return options->unique_id != NULL ? "the unique id's address" : options->root != NULL ? options->root : "this host";
 }
 
 /* For messages: the root, with the process whose thread it is. */
-static const char *root_holder(const struct rondo_control_options *options)
+static const char *root_holder(const struct rondo_job_options *options)
 {
     return options->unique_id != NULL ? "the root (of the process that made the unique id)" : "the root (of rank 0)";
 }
@@ -99,7 +99,7 @@ static const char *root_holder(const struct rondo_control_options *options)
  * is not one for this rank. */
 static enum outcome refuse_unproven(struct attempt *attempt)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     static const char reason[] =
         "without a secret only ranks of one user on one host may join, and the root there is another "
         "user's or has a secret; set the same one on all ranks: export RONDO_SECRET=$(openssl rand -hex 16)";
@@ -115,7 +115,7 @@ static enum outcome refuse_unproven(struct attempt *attempt)
 
 static enum outcome take_verdict(struct attempt *attempt)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     enum rondo_handshake_verdict verdict;
     int detail, unproven = attempt->secret == &attempt->secrets.tcp && !attempt->secrets.known;
     if (rondo_handshake_read_verdict(&attempt->handshake, attempt->secret, &verdict, &detail) < 0) {
@@ -159,7 +159,7 @@ static enum outcome take_verdict(struct attempt *attempt)
 
 static enum outcome shake_hands(struct attempt *attempt)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     struct rondo_handshake *handshake = &attempt->handshake;
     uint32_t version = 0;
     int encrypts = 0;
@@ -225,7 +225,7 @@ static enum outcome try_address(struct attempt *attempt, const struct rondo_addr
 
 static rondo_result_t fail_not_found(const struct attempt *attempt, const char *failure)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     if (options->unique_id == NULL && options->root == NULL)
         return rondo_fail(RONDO_ERR_BOOTSTRAP,
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
@@ -235,7 +235,7 @@ static rondo_result_t fail_not_found(const struct attempt *attempt, const char *
                       root_holder(options), root_name(options), options->connect_timeout, failure);
 }
 
-static rondo_result_t cancelled(const struct rondo_control_options *options)
+static rondo_result_t cancelled(const struct rondo_job_options *options)
 {
     return options->cancelled != NULL ? options->cancelled(options->cancelled_argument) : RONDO_SUCCESS;
 }
@@ -267,7 +267,7 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
     }
 }
 
-rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *options, enum rondo_rendezvous_end end,
+rondo_result_t rondo_rendezvous_failed(const struct rondo_job_options *options, enum rondo_rendezvous_end end,
                                        const char *reason)
 {
     if (end == RONDO_RENDEZVOUS_REFUSED)
@@ -282,7 +282,7 @@ rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *optio
 /* Waits for the root. Returns RONDO_ERR_BOOTSTRAP if it is silent, or why waiting is vain, which all other ranks are told. */
 static rondo_result_t wait_for_root(const struct attempt *attempt, struct rondo_frame_connection *connection)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     const int64_t limit = attempt->deadline + GRACE_MS;
     for (;;) {
         const int64_t look = rondo_clock_ms() + LOOK_MS;
@@ -304,13 +304,13 @@ static rondo_result_t wait_for_root(const struct attempt *attempt, struct rondo_
 /* Waits until the root says that all ranks have joined, or which have not. */
 static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_connection *connection, struct rondo_job *job)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     for (;;) {
         struct rondo_frame frame;
         int state = rondo_frame_connection_next(connection, &frame);
         if (state > 0 && frame.type == RONDO_FRAME_JOB && frame.bytes == RONDO_ROOT_JOB) {
             rondo_job_key(attempt->secret, frame.data, &job->key);
-            rondo_address_load(&job->listen, frame.data + RONDO_ROOT_NONCE);
+            rondo_address_load(&job->listen, frame.data + RONDO_JOB_NONCE);
             return RONDO_SUCCESS;
         }
         if (state > 0 && frame.type == RONDO_FRAME_FAILED) {
@@ -332,13 +332,13 @@ void rondo_rendezvous_read_reason(const struct rondo_frame *frame, char reason[R
     snprintf(reason, RONDO_RENDEZVOUS_REASON, "%.*s", bytes, (const char *) frame->data);
 }
 
-void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_ROOT_NONCE], struct rondo_hmac *key)
+void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_JOB_NONCE], struct rondo_hmac *key)
 {
     static const char label[] = "rondo job";
     unsigned char bytes[RONDO_SHA256_BYTES];
     struct rondo_hmac hmac = *secret;
     rondo_hmac_add(&hmac, label, sizeof(label));
-    rondo_hmac_add(&hmac, nonce, RONDO_ROOT_NONCE);
+    rondo_hmac_add(&hmac, nonce, RONDO_JOB_NONCE);
     rondo_hmac_end(&hmac, bytes);
     rondo_hmac_begin(key, bytes, sizeof(bytes));
     explicit_bzero(&hmac, sizeof(hmac));
@@ -347,7 +347,7 @@ void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RO
 
 static rondo_result_t join(struct attempt *attempt)
 {
-    const struct rondo_control_options *options = attempt->options;
+    const struct rondo_job_options *options = attempt->options;
     struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES];
     int count = 0;
     rondo_result_t result = RONDO_SUCCESS;
@@ -388,10 +388,10 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, struct rondo_frame_connection *connection,
+rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *given, struct rondo_frame_connection *connection,
                                      struct rondo_job *job)
 {
-    struct rondo_control_options completed = *given, *options = &completed;
+    struct rondo_job_options completed = *given, *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_frame_key to_root, to_rank;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);

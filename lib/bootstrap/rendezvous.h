@@ -1,14 +1,14 @@
 /*
  * A rank's way to the root: find it (or start it, for rank 0), prove the secret, and wait until all ranks have joined. Runs on
  * the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed. What follows until
- * the job has formed is lib/bootstrap/control.c's, which has the connection to the root from then on.
+ * the job has formed is lib/control/control.c's, which has the connection to the root from then on.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 #define RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 
 #include "lib/bootstrap/address.h"
-#include "lib/bootstrap/control.h"
 #include "lib/bootstrap/frame_connection.h"
+#include "lib/bootstrap/job.h"
 #include "lib/bootstrap/launcher_key.h"
 #include "lib/bootstrap/root.h"
 #include "lib/bootstrap/secret_file.h"
@@ -20,20 +20,20 @@ struct rondo_job {
     int holds_root;              /* this rank has started the root, which stays while the connection to it does */
 };
 /* Derives the key from the root's nonce and the secret, which does not travel. */
-void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_ROOT_NONCE], struct rondo_hmac *key);
+void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RONDO_JOB_NONCE], struct rondo_hmac *key);
 
 /*
  * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection to the root is open and
  * may hold input already; the caller clears job->key. RONDO_ERR_BOOTSTRAP with the reason otherwise; RONDO_ERR_SYSTEM; nothing
  * is then left open.
  */
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
+rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *options, struct rondo_frame_connection *connection,
                                      struct rondo_job *job);
 
 /* Sets the error for a job that does not form: why the root says so (reason), or that it does not say anything. Returns
  * RONDO_ERR_BOOTSTRAP. */
 enum rondo_rendezvous_end { RONDO_RENDEZVOUS_REFUSED = 1, RONDO_RENDEZVOUS_ENDED, RONDO_RENDEZVOUS_SILENT };
-rondo_result_t rondo_rendezvous_failed(const struct rondo_control_options *options, enum rondo_rendezvous_end end,
+rondo_result_t rondo_rendezvous_failed(const struct rondo_job_options *options, enum rondo_rendezvous_end end,
                                        const char *reason);
 /* Stores the reason that a frame RONDO_FRAME_FAILED carries. */
 enum { RONDO_RENDEZVOUS_REASON = 600 };
@@ -60,18 +60,18 @@ struct rondo_rendezvous_found {
 /* Completes options: where a root that other hosts may reach comes without a secret, it is the launcher's key, else that of the
  * user's file, which is made for a job that a launcher has started. *found holds it; the caller clears it. RONDO_ERR_BOOTSTRAP
  * if the file is there and must not be used. */
-rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, struct rondo_rendezvous_found *found);
+rondo_result_t rondo_rendezvous_complete(struct rondo_job_options *options, struct rondo_rendezvous_found *found);
 /* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
-rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets);
+rondo_result_t rondo_rendezvous_secrets(const struct rondo_job_options *options, struct rondo_rendezvous_secrets *secrets);
 /* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by
  * rondo_clock_ms. */
-rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
+rondo_result_t rondo_rendezvous_start_root(const struct rondo_job_options *options,
                                            const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd);
 /* The addresses at which this job's root may listen, to be tried in this order: without a secret all names of Unix sockets that
  * rank 0 may have had to choose from, then those of options->root's name. RONDO_ERR_BOOTSTRAP if the name does not resolve
  * before the deadline, or an address that is not loopback comes without a secret. */
 enum { RONDO_RENDEZVOUS_NAMES = 16, RONDO_RENDEZVOUS_ADDRESSES = RONDO_RENDEZVOUS_NAMES + RONDO_ADDRESS_MOST };
-rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *options, int64_t deadline,
+rondo_result_t rondo_rendezvous_addresses(const struct rondo_job_options *options, int64_t deadline,
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count);
 /* Sleeps for so many milliseconds, but not past the deadline. */
 void rondo_rendezvous_pause(int milliseconds, int64_t deadline);

@@ -27,12 +27,12 @@ void rondo_rendezvous_pause(int milliseconds, int64_t deadline)
     nanosleep(&pause, NULL);
 }
 
-static int has_secret(const struct rondo_control_options *options)
+static int has_secret(const struct rondo_job_options *options)
 {
     return options->secret != NULL && *options->secret != '\0';
 }
 
-rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, struct rondo_rendezvous_found *found)
+rondo_result_t rondo_rendezvous_complete(struct rondo_job_options *options, struct rondo_rendezvous_found *found)
 {
     struct rondo_address addresses[RONDO_ADDRESS_MOST];
     char host[256], port[16];
@@ -59,7 +59,7 @@ rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, 
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets)
+rondo_result_t rondo_rendezvous_secrets(const struct rondo_job_options *options, struct rondo_rendezvous_secrets *secrets)
 {
     unsigned char unknown[RONDO_SHA256_BYTES];
     secrets->known = has_secret(options);
@@ -74,7 +74,7 @@ rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *opti
 }
 
 /* Stores what the names of the Unix sockets tell jobs apart by: the port of RONDO_ROOT, else the job. */
-static rondo_result_t name_rendezvous(const struct rondo_control_options *options, char name[300])
+static rondo_result_t name_rendezvous(const struct rondo_job_options *options, char name[300])
 {
     char host[256], port[16];
     if (options->root == NULL) {
@@ -89,7 +89,7 @@ static rondo_result_t name_rendezvous(const struct rondo_control_options *option
 
 /* The name of the job's candidate-th Unix socket. It is easy to guess, so a process of another user may hold it; rank 0 then
  * takes the next candidate, and the other ranks try all. */
-static rondo_result_t unix_address(const struct rondo_control_options *options, int candidate, struct rondo_address *address)
+static rondo_result_t unix_address(const struct rondo_job_options *options, int candidate, struct rondo_address *address)
 {
     char job[300];
     rondo_result_t result = name_rendezvous(options, job);
@@ -107,7 +107,7 @@ static rondo_result_t unix_address(const struct rondo_control_options *options, 
     return rondo_address_abstract(name, address);
 }
 
-static rondo_result_t resolve(const struct rondo_control_options *options, int64_t deadline, struct rondo_address *addresses,
+static rondo_result_t resolve(const struct rondo_job_options *options, int64_t deadline, struct rondo_address *addresses,
                               int *count, char host[256])
 {
     char port[16];
@@ -132,7 +132,7 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *options, int64_t deadline,
+rondo_result_t rondo_rendezvous_addresses(const struct rondo_job_options *options, int64_t deadline,
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count)
 {
     char host[256];
@@ -162,8 +162,7 @@ static int is_same_users(const struct rondo_address *address)
     return same;
 }
 
-static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
-                                  struct rondo_root_options *root)
+static rondo_result_t listen_unix(const struct rondo_job_options *options, int64_t deadline, struct rondo_root_options *root)
 {
     for (int candidate = 0; candidate < RONDO_RENDEZVOUS_NAMES; candidate++) {
         struct rondo_address address;
@@ -200,7 +199,7 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
                             options->job);
 }
 
-static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline, struct rondo_root_options *root)
+static rondo_result_t listen_tcp(const struct rondo_job_options *options, int64_t deadline, struct rondo_root_options *root)
 {
     struct rondo_address addresses[RONDO_ADDRESS_MOST];
     int count, error = 0, outside = 0, all[2] = {0, 0}, before = root->admission.listener_count;
@@ -242,7 +241,7 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
 }
 
 /* The Unix socket comes first: a rank that TCP has refused finds it at its next attempt. */
-static rondo_result_t listen_all(const struct rondo_control_options *options, int64_t deadline, struct rondo_root_options *root)
+static rondo_result_t listen_all(const struct rondo_job_options *options, int64_t deadline, struct rondo_root_options *root)
 {
     rondo_result_t result = RONDO_SUCCESS;
     if (options->root == NULL || !has_secret(options)) {
@@ -259,7 +258,7 @@ static rondo_result_t listen_all(const struct rondo_control_options *options, in
     return result;
 }
 
-rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
+rondo_result_t rondo_rendezvous_start_root(const struct rondo_job_options *options,
                                            const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd)
 {
     struct rondo_root_options root = {

@@ -13,7 +13,7 @@
 #include "lib/base/error.h"
 #include "lib/base/thread.h"
 #include "lib/bootstrap/address.h"
-#include "lib/bootstrap/control.h"
+#include "lib/bootstrap/job.h"
 #include "lib/bootstrap/process_socket.h"
 
 #include <errno.h>
@@ -219,7 +219,7 @@ static void begin_listening(struct root *root)
     begin_step(root, LISTENING);
     root->waited = root->waited * 1000 > STEP_MS ? root->waited : STEP_MS / 1000;
     root->deadline = rondo_clock_ms() + (int64_t) (root->waited * 1000);
-    if (rondo_random_bytes(data, RONDO_ROOT_NONCE) != RONDO_SUCCESS) {
+    if (rondo_random_bytes(data, RONDO_JOB_NONCE) != RONDO_SUCCESS) {
         fail(root, rondo_last_error());
         return;
     }
@@ -235,7 +235,7 @@ static void begin_listening(struct root *root)
             if (at.bytes > 0 && !rondo_address_is_loopback(&at))
                 at = rondo_address_any(&at);
             rondo_address_set_port(&at, 0);
-            rondo_address_store(&at, data + RONDO_ROOT_NONCE);
+            rondo_address_store(&at, data + RONDO_JOB_NONCE);
             tell(root, member, RONDO_FRAME_JOB, data, sizeof(data));
         }
 }

@@ -1,6 +1,6 @@
 /*
  * The root of a job: a thread that admits the ranks that know the secret, waits until all have joined, tells them where the
- * others listen, and says when all are linked (lib/bootstrap/links.h). From then on no rank needs it. It relies on
+ * others listen, and says when all are linked (lib/control/links.h). From then on no rank needs it. It relies on
  * lib/bootstrap/admission.h and lib/bootstrap/frame_connection.h for what may be believed, and knows nothing of collectives.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_ROOT_H
@@ -8,10 +8,11 @@
 
 #include "lib/bootstrap/address.h"
 #include "lib/bootstrap/admission.h"
+#include "lib/bootstrap/job.h"
 #include "rondo.h"
 
-enum { RONDO_ROOT_NONCE = 32 };                                    /* bytes */
-enum { RONDO_ROOT_JOB = RONDO_ROOT_NONCE + RONDO_ADDRESS_STORED }; /* of RONDO_FRAME_JOB */
+enum { RONDO_JOB_NONCE = 32 };                                    /* bytes */
+enum { RONDO_ROOT_JOB = RONDO_JOB_NONCE + RONDO_ADDRESS_STORED }; /* of RONDO_FRAME_JOB */
 
 struct rondo_root_options {
     struct rondo_admission admission; /* secrets, encrypts and listeners */

@@ -6,7 +6,7 @@
 #include "lib/base/environment.h"
 #include "lib/base/handle.h"
 #include "lib/base/error.h"
-#include "lib/bootstrap/control.h"
+#include "lib/bootstrap/job.h"
 #include "lib/bootstrap/process_socket.h"
 #include "lib/bootstrap/root.h"
 #include "lib/base/host.h"
@@ -104,7 +104,7 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
     unsigned char bytes[sizeof(id->bytes)] = {0};
     if ((result = rondo_environment_check()) != RONDO_SUCCESS ||
         (result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
-        (result = rondo_control_encrypts(&options.admission.encrypts)) != RONDO_SUCCESS ||
+        (result = rondo_job_encrypts(&options.admission.encrypts)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
         (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)

@@ -1,7 +1,7 @@
 /*
  * Endpoint addresses: what a rank needs to reach a peer over a network. A rank fetches the peer's over the control plane when
  * it opens the first connector to that peer, and caches it. The peer's control thread answers, so no user thread of the peer is
- * needed. Relies on lib/bootstrap/control.h and proxy/proxy.h.
+ * needed. Relies on lib/control/control.h and proxy/proxy.h.
  */
 #ifndef RONDO_LIB_CONNECTION_ENDPOINT_ADDRESS_H
 #define RONDO_LIB_CONNECTION_ENDPOINT_ADDRESS_H

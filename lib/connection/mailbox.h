@@ -1,6 +1,6 @@
 /*
  * Tagged messages between ranks. A thread waits for each message; the mailbox retains a message that arrives before the wait
- * begins. Relies on lib/bootstrap/control.h.
+ * begins. Relies on lib/control/control.h.
  */
 #ifndef RONDO_LIB_CONNECTION_MAILBOX_H
 #define RONDO_LIB_CONNECTION_MAILBOX_H

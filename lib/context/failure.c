@@ -135,11 +135,10 @@ int rondo_is_gone(const struct rondo_runtime *runtime, int rank)
 
 static void describe_gone(int rank, enum rondo_gone how, char *text, size_t bytes)
 {
-    static const char *const words[] = {
-        [RONDO_HERE] = "is here",
-        [RONDO_DIED] = "has died",
-        [RONDO_LEFT] = "has left",
-        [RONDO_UNREACHABLE] = "cannot be reached: the other ranks take this one for dead"};
+    static const char *const words[] = {[RONDO_HERE] = "is here",
+                                        [RONDO_DIED] = "has died",
+                                        [RONDO_LEFT] = "has left",
+                                        [RONDO_UNREACHABLE] = "cannot be reached: the other ranks take this one for dead"};
     snprintf(text, bytes, "rank %d %s", rank, words[how]);
 }
 

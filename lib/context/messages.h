@@ -1,11 +1,11 @@
 /*
- * Types of the messages that runtimes send each other over the control plane (lib/bootstrap/control.h). Each room handles
+ * Types of the messages that runtimes send each other over the control plane (lib/control/control.h). Each room handles
  * the types of its own.
  */
 #ifndef RONDO_LIB_CONTEXT_MESSAGES_H
 #define RONDO_LIB_CONTEXT_MESSAGES_H
 
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 
 enum rondo_message {
     RONDO_MESSAGE_MAIL = RONDO_CONTROL_FIRST_USER_TYPE,

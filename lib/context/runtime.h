@@ -7,7 +7,7 @@
 #define RONDO_LIB_CONTEXT_RUNTIME_H
 
 #include "transport/memory/arena.h"
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 #include "transport/memory/cuda_memory.h"
 #include "device/device.h"
 #include "lib/context/comm.h"

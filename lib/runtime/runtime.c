@@ -80,7 +80,7 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
 }
 
 /* Names the job for people. A unique id holds a secret, so its digest does. */
-static void name_job(struct rondo_runtime *runtime, const struct rondo_control_options *options)
+static void name_job(struct rondo_runtime *runtime, const struct rondo_job_options *options)
 {
     struct rondo_sha256 digest;
     unsigned char bytes[RONDO_SHA256_BYTES];
@@ -111,7 +111,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
                                       const struct rondo_comm *grows, int *local_rank)
 {
     struct rondo_launch launch;
-    struct rondo_control_options options = {0};
+    struct rondo_job_options options = {0};
     int given = config != NULL && (config->rank != -1 || config->size != -1);
     rondo_result_t result = RONDO_SUCCESS;
     memset(&launch, 0, sizeof(launch));
@@ -153,7 +153,7 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     struct rondo_transport_context *context = &runtime->transport;
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
-    rondo_result_t result = rondo_control_encrypts(&context->encrypts);
+    rondo_result_t result = rondo_job_encrypts(&context->encrypts);
     if (result != RONDO_SUCCESS)
         return result;
     if (names == NULL) {

@@ -1,7 +1,7 @@
 /*
  * Checking (RONDO_CHECK): the signature of every operation is compared across its ranks before it may move anything. One rank,
  * the arbiter (the communicator's first, or a message's receiver), collects the statements of all and sends the verdict; until
- * then each rank's operation waits on its host. Relies on the control plane (lib/bootstrap/control.h).
+ * then each rank's operation waits on its host. Relies on the control plane (lib/control/control.h).
  */
 #ifndef RONDO_LIB_SUBMISSION_CHECK_H
 #define RONDO_LIB_SUBMISSION_CHECK_H

@@ -3,7 +3,7 @@
  * sender puts frames, an attacker without the key alters or adds bytes, or a sender with the key writes a header as it likes.
  * Without the key no frame is accepted but the next one that was put; with it, what is accepted is in bounds.
  */
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 #include "lib/bootstrap/frame_connection.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * how an attacker changes each message on its way. Unchanged messages with one secret are believed and give both sides the same
  * keys; anything else is believed by neither side that has seen it.
  */
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 #include "lib/bootstrap/handshake.h"
 
 #include <stdint.h>

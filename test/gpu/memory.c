@@ -7,7 +7,7 @@
  */
 #include "test/multirank/device_memory.h"
 #include "lib/base/thread.h"
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 #include "transport/memory/cuda_driver.h"
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
@@ -57,7 +57,7 @@ static void ignore(void *argument, int source, uint32_t type, const void *data, 
 /* Rank 0 owns the memory, rank 1 reads it. In one process the job has this rank alone. */
 static int open_side(struct side *side, const char *job, int rank, int size)
 {
-    struct rondo_control_options options = {.rank = rank, .size = size, .job = job, .connect_timeout = 30};
+    struct rondo_job_options options = {.rank = rank, .size = size, .job = job, .connect_timeout = 30};
     return rondo_control_connect(&side->control, &options, ignore, NULL) == RONDO_SUCCESS &&
            rondo_segments_create(&side->segments, side->control) == RONDO_SUCCESS;
 }

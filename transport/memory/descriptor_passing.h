@@ -9,7 +9,7 @@
 #ifndef RONDO_TRANSPORT_MEMORY_DESCRIPTOR_PASSING_H
 #define RONDO_TRANSPORT_MEMORY_DESCRIPTOR_PASSING_H
 
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 
 enum { RONDO_DESCRIPTOR_NAME = 16, RONDO_DESCRIPTOR_KEY = 16 };
 

@@ -6,7 +6,7 @@
 #ifndef RONDO_TRANSPORT_MEMORY_SEGMENT_H
 #define RONDO_TRANSPORT_MEMORY_SEGMENT_H
 
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 
 struct rondo_segments; /* one runtime's: those it made and those it imported */
 

@@ -5,7 +5,7 @@
 #define RONDO_TEST_UNIT_SUPPORT_RANKS_H
 
 #include "lib/base/thread.h"
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 
 #include <dirent.h>
 #include <netinet/in.h>
@@ -25,7 +25,7 @@
 enum { RANKS_MOST = 64, NUMBERED = 16, PLAIN = 17 };
 
 struct rank {
-    struct rondo_control_options options;
+    struct rondo_job_options options;
     struct rondo_control *control;
     rondo_result_t result; /* result of connecting */
     char error[1024];

@@ -1,6 +1,6 @@
 /*
- * One connection between two ranks, and the table of them (lib/bootstrap/links.h): what lib/bootstrap/links.c, which decides
- * what passes, and lib/bootstrap/link_open.c, which makes connections, share.
+ * One connection between two ranks, and the table of them (lib/control/links.h): what lib/control/links.c, which decides
+ * what passes, and lib/control/link_open.c, which makes connections, share.
  *
  * The lock guards the table, the states, the letters and the sending half of each connection. Any thread adds connections, at
  * the front of the list; only the thread that serves opens, reads and closes them, and therefore goes along the list and reads
@@ -9,7 +9,7 @@
 #ifndef RONDO_LIB_BOOTSTRAP_LINK_H
 #define RONDO_LIB_BOOTSTRAP_LINK_H
 
-#include "lib/bootstrap/links.h"
+#include "lib/control/links.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -73,7 +73,7 @@ struct rondo_link {
     int begun;      /* RONDO_FRAME_BEGIN has come */
     int left;       /* the source's last notice has come on this connection */
     uint64_t begin; /* notices of the source before it: the others it tells itself */
-    int is_buried;  /* the source has died: nothing on the connection is waited for */
+    int is_final;   /* the source has died: nothing on the connection is waited for */
 
     /* of all */
     struct rondo_before *before; /* what comes before the first letter, or frame; NULL: nothing */
@@ -106,7 +106,7 @@ struct rondo_links {
     int64_t next_look;
 };
 
-/* ---- lib/bootstrap/link_send.c: the table; with the lock, but for rondo_links_first ---- */
+/* ---- lib/control/link_send.c: the table; with the lock, but for rondo_links_first ---- */
 
 /* Returns NULL if memory is out. */
 struct rondo_letter *rondo_letter_make(uint32_t type, int source, int destination, const void *data, size_t bytes);
@@ -126,7 +126,7 @@ void rondo_links_free_closed(struct rondo_links *links);
 /* Returns the front of the list; takes the lock for it. */
 struct rondo_link *rondo_links_first(struct rondo_links *links);
 
-/* ---- lib/bootstrap/link_send.c: sending; with the lock. What does not return a result makes this rank give up if memory is
+/* ---- lib/control/link_send.c: sending; with the lock. What does not return a result makes this rank give up if memory is
  * out. ---- */
 
 /* Watches an open connection for what it waits for: nothing to read while it is paused. */
@@ -152,7 +152,7 @@ void rondo_link_introduce(struct rondo_links *links, struct rondo_link *link);
 void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame_key *to_peer,
                      const struct rondo_frame_key *from_peer);
 
-/* ---- lib/bootstrap/link_receive.c: of the thread that serves ---- */
+/* ---- lib/control/link_receive.c: of the thread that serves ---- */
 
 /* Any thread. */
 int rondo_links_is_gone(const struct rondo_links *links, int rank);
@@ -172,7 +172,7 @@ void rondo_link_waive(struct rondo_links *links, struct rondo_link *link);
 /* Does what serving has led to, which may lead to more: deaths, pauses that end, giving up. Frees closed connections. */
 void rondo_links_settle(struct rondo_links *links);
 
-/* ---- lib/bootstrap/link_open.c: of the thread that serves, with the lock ---- */
+/* ---- lib/control/link_open.c: of the thread that serves, with the lock ---- */
 
 rondo_result_t rondo_link_listen(struct rondo_links *links, uint16_t *port);
 /* Begins to connect, or notes why that fails and when to try again. */

@@ -1,24 +1,19 @@
 /*
  * The control plane (docs/architecture.md): small authenticated messages between any two ranks, and which ranks have died and
  * which have left. A root brings the ranks together: a thread of the process that called rondo_get_unique_id, or of rank 0.
- * Once the job has formed it is not needed, and any rank may die (lib/bootstrap/links.h).
+ * Once the job has formed it is not needed, and any rank may die (lib/control/links.h).
  *
  * It knows nothing of collectives. The ranks trust each other; the network between them is not trusted.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_CONTROL_H
 #define RONDO_LIB_BOOTSTRAP_CONTROL_H
 
+#include "lib/bootstrap/job.h"
 #include "rondo.h"
 #include <stddef.h>
 #include <stdint.h>
 
 struct rondo_control;
-
-enum { RONDO_CONTROL_ALL = -1 };              /* destination: every rank but the sender */
-enum { RONDO_CONTROL_MESSAGE_MAX = 1 << 20 }; /* bytes of one message's data */
-enum { RONDO_CONTROL_NOTICE_MAX = 4096 };     /* the same of rondo_control_notify */
-
-enum { RONDO_CONTROL_SIZE_MAX = 1 << 20 }; /* ranks of a job */
 
 /* Types 0 to 15 are the control plane's own; these three are delivered to the handler with no data. */
 enum rondo_control_event {
@@ -27,25 +22,6 @@ enum rondo_control_event {
     RONDO_CONTROL_LOST = 3, /* the others take this rank for dead: none can be reached any more; source is itself */
     RONDO_CONTROL_FIRST_USER_TYPE = 16
 };
-
-struct rondo_control_options {
-    int rank, size;
-    const rondo_unique_id_t *unique_id; /* where the root is; root, secret and job then do not count. NULL: none */
-    const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
-    const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
-    const char *job;                    /* NULL: the empty one */
-    int launched;                       /* by a launcher: without a secret, one is made for the user */
-    int encrypts;                       /* rondo_control_encrypts; the same on all ranks */
-    double connect_timeout;             /* seconds, more than 0 */
-    /* Looked at some times a second while other ranks have not joined: whether waiting for them has become vain, and then the
-     * error, which has been set; every rank that waits gets it. NULL: never. */
-    rondo_result_t (*cancelled)(const void *argument);
-    const void *cancelled_argument;
-};
-
-/* Stores whether the environment asks for encryption (RONDO_ENCRYPT). RONDO_ERR_ARGUMENT if it does and this build or this
- * machine cannot encrypt. */
-rondo_result_t rondo_control_encrypts(int *encrypts);
 
 /*
  * Called on the control thread (512 KiB of stack), one message at a time, until rondo_control_close returns. Messages of one
@@ -63,7 +39,7 @@ typedef void (*rondo_control_handler_t)(void *argument, int source, uint32_t typ
  * RONDO_ERR_ARGUMENT for a rank, size or timeout out of range; RONDO_ERR_MEMORY; RONDO_ERR_SYSTEM. *control is then NULL or
  * untouched.
  */
-rondo_result_t rondo_control_connect(struct rondo_control **control, const struct rondo_control_options *options,
+rondo_result_t rondo_control_connect(struct rondo_control **control, const struct rondo_job_options *options,
                                      rondo_control_handler_t handler, void *argument);
 
 /*

@@ -1,5 +1,5 @@
-/* See lib/bootstrap/heartbeat.h. */
-#include "lib/bootstrap/heartbeat.h"
+/* See lib/control/heartbeat.h. */
+#include "lib/control/heartbeat.h"
 
 #include "lib/bootstrap/address.h"
 #include "lib/base/thread.h"

@@ -1,6 +1,6 @@
-/* What a rank receives over its connections (lib/bootstrap/links.h): in which order it is delivered, and what the end of a
+/* What a rank receives over its connections (lib/control/links.h): in which order it is delivered, and what the end of a
  * connection means. On the thread that serves, without the lock unless it says so. */
-#include "lib/bootstrap/link.h"
+#include "lib/control/link.h"
 
 #include "lib/base/error.h"
 #include "lib/base/thread.h"
@@ -12,7 +12,7 @@
 enum {
     FILLS_ROUND = 16,     /* reads before another connection is served */
     REPAIR_MS = 50,       /* between a departure and the choice of new neighbours */
-    BURY_FILLS = 1 << 14, /* reads of what a rank that has died has sent */
+    LAST_FILLS = 1 << 14, /* reads of what a rank that has died has sent */
 };
 
 /* ---- departures ---- */
@@ -212,7 +212,7 @@ static int take_notice(struct rondo_links *links, struct rondo_link *link, const
         return 0;
     if (link == links->in[source] || !waits_for_source(links, source, number))
         deliver_notice(links, &head, frame->data);
-    else if (!link->is_buried)
+    else if (!link->is_final)
         hold(links, link, frame);
     return 0;
 }
@@ -245,7 +245,7 @@ static int begin(struct rondo_links *links, struct rondo_link *link, const struc
     link->begin = link->before->of[0].notices;
     link->begun = 1;
     links->some_may_resume = 1;
-    if (is_waiting(links, link) && !link->is_buried)
+    if (is_waiting(links, link) && !link->is_final)
         pause_link(links, link, rondo_clock_ms());
     return 0;
 }
@@ -268,7 +268,7 @@ static int take_event(struct rondo_links *links, struct rondo_link *link, const 
         links->giving_up |= frame->type == RONDO_CONTROL_DIED;
     else if (rondo_links_is_gone(links, rank))
         return 0;
-    else if (frame->type == RONDO_CONTROL_DIED && !link->is_buried) /* else two that cannot hear each other would both die */
+    else if (frame->type == RONDO_CONTROL_DIED && !link->is_final) /* else two that cannot hear each other would both die */
         rondo_links_notice_death(links, rank);
     else if (frame->type == RONDO_CONTROL_LEFT && links->in[rank] == NULL) /* else its own connection will say so */
         depart(links, rank, RONDO_CONTROL_LEFT, link->peer);
@@ -348,16 +348,16 @@ void rondo_link_read(struct rondo_links *links, struct rondo_link *link)
 /* Reads what the rank has sent before it died, as far as it has come. */
 static void drain(struct rondo_links *links, struct rondo_link *link)
 {
-    link->is_buried = 1;
+    link->is_final = 1;
     if (link->paused != 0)
         rondo_link_resume(links, link);
-    for (int i = 0; i < BURY_FILLS && rondo_link_take_frames(links, link) == 0 && link->connection.fd >= 0; i++)
+    for (int i = 0; i < LAST_FILLS && rondo_link_take_frames(links, link) == 0 && link->connection.fd >= 0; i++)
         if (rondo_frame_connection_fill(&link->connection) <= 0)
             return;
 }
 
 /* A rank has died, or says with its last words that this one has, whose connection it has ended. */
-static void bury(struct rondo_links *links, int rank)
+static void conclude_death(struct rondo_links *links, int rank)
 {
     struct rondo_link *both[2] = {links->in[rank], links->out[rank]};
     for (int i = 0; i < 2; i++)
@@ -367,12 +367,12 @@ static void bury(struct rondo_links *links, int rank)
         depart(links, rank, RONDO_CONTROL_DIED, rank);
 }
 
-static void bury_noticed(struct rondo_links *links)
+static void conclude_deaths(struct rondo_links *links)
 {
     for (int rank = 0; rank < links->options.size && !links->giving_up; rank++)
         if (links->noticed[rank]) {
             links->noticed[rank] = 0;
-            bury(links, rank);
+            conclude_death(links, rank);
         }
 }
 
@@ -405,7 +405,7 @@ void rondo_links_settle(struct rondo_links *links)
         }
         resume_some(links);
         if (died)
-            bury_noticed(links);
+            conclude_deaths(links);
     }
     rondo_links_free_closed(links);
 }

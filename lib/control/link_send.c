@@ -1,5 +1,5 @@
-/* What a rank sends over its connections (lib/bootstrap/links.h), and the table of them (lib/bootstrap/link.h). */
-#include "lib/bootstrap/link.h"
+/* What a rank sends over its connections (lib/control/links.h), and the table of them (lib/control/link.h). */
+#include "lib/control/link.h"
 
 #include "lib/base/error.h"
 #include "lib/base/thread.h"

@@ -1,6 +1,6 @@
-/* How a rank listens for others and connects to them (lib/bootstrap/links.h): the client's half of the handshake in steps that
+/* How a rank listens for others and connects to them (lib/control/links.h): the client's half of the handshake in steps that
  * do not wait. Relies on lib/bootstrap/admission.h for the server's. */
-#include "lib/bootstrap/link.h"
+#include "lib/control/link.h"
 
 #include "lib/base/error.h"
 #include "lib/base/sha256.h"

@@ -1,5 +1,5 @@
-/* See lib/bootstrap/links.h: connections that come, what is due by the clock, and the contract. */
-#include "lib/bootstrap/link.h"
+/* See lib/control/links.h: connections that come, what is due by the clock, and the contract. */
+#include "lib/control/link.h"
 
 #include "lib/base/error.h"
 #include "lib/base/thread.h"

@@ -334,7 +334,7 @@ static void test_arguments(void **state)
         double timeout;
     } bad[] = {{-1, 1, 1}, {1, 1, 1}, {0, 0, 1}, {0, 1 << 30, 1}, {0, 1, 0}, {0, 1, -1}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct rondo_control_options options = rank.options;
+        struct rondo_job_options options = rank.options;
         options.rank = bad[i].rank;
         options.size = bad[i].size;
         options.connect_timeout = bad[i].timeout;

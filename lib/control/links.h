@@ -9,7 +9,7 @@
  *              one, in their order among the messages there; else the first copy that comes from a neighbour. A connection
  *              begins by telling how many notices were made before it, and the messages after that wait for those.
  *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without that
- *              has died, and whoever sees it tells all, the dead rank too, if it can still hear.
+ *              has died, and all that see it tell the others, and the dead rank, too, in case it can still hear.
  *
  * Relies on lib/bootstrap/handshake.h and lib/bootstrap/frame_connection.h for what may be believed. Ranks trust each other; a
  * rank that breaks the rules counts as dead.
@@ -19,8 +19,8 @@
 
 #include "lib/bootstrap/address.h"
 #include "lib/bootstrap/admission.h"
-#include "lib/bootstrap/control.h"
-#include "lib/bootstrap/heartbeat.h"
+#include "lib/control/control.h"
+#include "lib/control/heartbeat.h"
 
 struct rondo_links;
 

@@ -1,13 +1,13 @@
 /*
- * A rank's end of the control plane: a thread that serves the connections between ranks (lib/bootstrap/links.h), and, until the
+ * A rank's end of the control plane: a thread that serves the connections between ranks (lib/control/links.h), and, until the
  * job has formed, the one to the root (lib/bootstrap/root.h). Relies on lib/bootstrap/rendezvous.h to find the root.
  */
-#include "lib/bootstrap/control.h"
+#include "lib/control/control.h"
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
 #include "lib/base/thread.h"
-#include "lib/bootstrap/links.h"
+#include "lib/control/links.h"
 #include "lib/bootstrap/rendezvous.h"
 
 #include <errno.h>
@@ -228,16 +228,6 @@ static void *run(void *argument)
 
 /* ---- the contract ---- */
 
-rondo_result_t rondo_control_encrypts(int *encrypts)
-{
-    int64_t wanted = 0;
-    rondo_result_t result = rondo_environment_integer("RONDO_ENCRYPT", &wanted);
-    if (result == RONDO_SUCCESS && wanted == 1 && rondo_cipher_unusable() != NULL)
-        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_ENCRYPT=1, but nothing can be encrypted: %s", rondo_cipher_unusable());
-    *encrypts = wanted == 1;
-    return result;
-}
-
 static void destroy(struct rondo_control *control)
 {
     rondo_links_destroy(control->links);
@@ -264,7 +254,7 @@ static rondo_result_t prepare(struct rondo_control *control)
 }
 
 /* All ranks have joined: listens for them, starts the thread, and waits until the job has formed. */
-static rondo_result_t form_job(struct rondo_control *control, const struct rondo_control_options *options,
+static rondo_result_t form_job(struct rondo_control *control, const struct rondo_job_options *options,
                                const struct rondo_links_options *links)
 {
     uint16_t port = 0;
@@ -294,7 +284,7 @@ static rondo_result_t form_job(struct rondo_control *control, const struct rondo
     return rondo_rendezvous_failed(options, control->end, control->reason);
 }
 
-rondo_result_t rondo_control_connect(struct rondo_control **result, const struct rondo_control_options *options,
+rondo_result_t rondo_control_connect(struct rondo_control **result, const struct rondo_job_options *options,
                                      rondo_control_handler_t handler, void *argument)
 {
     if (options->size < 1 || options->size > RONDO_CONTROL_SIZE_MAX)
