@@ -836,7 +836,7 @@ RONDO_API rondo_result_t rondo_comm_revoke(rondo_comm_t comm);
  *                                 rondo_comm_acknowledge_failed(); or this rank has lost its connection to all others
  * @retval RONDO_ERR_TIMEOUT       not all ranks that are alive have called for RONDO_TIMEOUT seconds; others may agree later
  * @retval RONDO_ERR_MEMORY        out of memory; the others take this rank for dead
- * @retval RONDO_ERR_UNSUPPORTED   comm has more ranks than a control message has room for, about four million
+ * @retval RONDO_ERR_UNSUPPORTED   comm has more ranks than a control message has room for (millions)
  * @ranks    Collective over the ranks that are alive, in one order among the calls of it and of rondo_comm_shrink() with
  *           RONDO_SHRINK_FAILED.
  * @threads  Any, in an order that is the same on all ranks.

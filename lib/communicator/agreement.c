@@ -1,6 +1,37 @@
-/* See lib/communicator/agreement.h. An agreement's state changes in look() alone, which a message, a rank's departure and the
- * call itself lead to. One lock protects all of a runtime's agreements; messages are queued under it, which does not wait. */
+/*
+ * See lib/communicator/agreement.h.
+ *
+ * The tree. A member's rank without its lowest bit is its parent's, as in a binomial tree. In place of a parent that has gone
+ * comes the nearest ancestor that lives, or, if none does, the root: the member of the lowest rank that lives. Each member goes
+ * by what it knows of who has gone. Members that know different things have different trees for a while; a parent has the
+ * lower rank in all of them, so there is no circle, and in the end they are one tree.
+ *
+ * The messages. A member's contribution goes to its parent together with those of its subtree, once all that live of the
+ * subtree are covered; a set of ranks says which are. When all that live are covered, the root proposes: the proposal that it
+ * has stored, else what follows from the contributions. A proposal goes down to those that have reported; its ballot is the
+ * root's rank. A member stores it unless it has stored one of a later ballot, and tells its parent once all that live of its
+ * subtree have stored it. When all that live have, the root decides, and the decision goes down. So each edge of the tree has
+ * two messages up and two down.
+ *
+ * Deaths. A member whose parent has gone sends its contribution, and what has been stored or decided, to the next one, which
+ * answers with the proposal or the decision if it has one. Sets make a second report harmless.
+ *
+ * Uniformity. A decision is returned by a rank only once all members that live have stored the proposal. Let the root of ballot
+ * b have decided v, and let r be the root that proposes next. Then b had gone before r took itself for the root, so b had
+ * decided before, and r, which lived, had stored v before that. r has stored no other since: no root has proposed between b and
+ * r. So r proposes v. The same holds for each root after r, whose last proposal stored is of b or of a later one. No order
+ * counts between messages of different sources, nor between a notice that a rank has gone and messages of third ranks. A notice
+ * must be true, reach each rank in the end, and be followed by no message of the rank that has gone.
+ *
+ * Termination. After the last notice all members have one tree, and each has reported to its parent there. So what one has
+ * decided reaches its neighbours, and theirs; if none has, what all contribute reaches the root, its proposal reaches all, and
+ * that it is stored reaches the root.
+ *
+ * An agreement's state changes in handle() and look() alone, to which a message, a rank's departure and the call itself lead.
+ * One lock protects all of a runtime's agreements; messages are queued under it, which does not wait.
+ */
 #include "lib/communicator/agreement.h"
+#include "lib/communicator/agreement_value.h"
 
 #include "lib/base/error.h"
 #include "lib/base/thread.h"
@@ -10,45 +41,28 @@
 
 #define DECISIONS_MOST 4096 /* decisions of freed communicators; beyond that the oldest is dropped */
 
-/* What a message is. The first two are reports. */
-enum kind {
-    CONTRIBUTION = 1, /* to the coordinator: what this rank contributes; it has stored no proposal */
-    STORED,           /* to the coordinator: the proposal that this rank has stored, decided or not */
-    PROPOSAL,         /* from the coordinator */
-    ACCEPTED,         /* to the coordinator: its proposal has been stored */
-    DECISION          /* from the coordinator: all have stored its proposal */
-};
-
-/* A message, and a value on its own. Plain data: transmitted as bytes. */
-struct value {
-    uint64_t comm, number;
-    uint32_t kind;
-    uint32_t size; /* ranks of the communicator */
-    int32_t flag;
-    uint32_t unused;
-    unsigned char sets[]; /* two sets of ranks, a bit for each: those that have gone, and those that were acknowledged */
-};
-
-/* What this rank, as the coordinator, knows of a member. */
-struct report {
-    struct value *value; /* a report; NULL: none has come */
-    int accepted;        /* has stored what this rank proposes */
+/* A contribution that came before this rank. */
+struct early {
+    struct early *next;
+    int source;
+    struct value *value;
 };
 
 struct agreement {
     struct agreement *next; /* newest first */
     uint64_t comm, number;
+    struct early *early;
     int size, rank;
-    int *members;          /* ranks in the world; NULL: this rank has not come to it, and only keeps reports */
-    struct value *own;     /* what this rank contributes */
-    struct value *stored;  /* the proposal; NULL: none */
-    int proposes;          /* it is this rank's own */
-    int told_all;          /* ... and all have been told that it is decided */
-    int decided;           /* it is the decision */
-    int waiting;           /* threads of this rank that wait for it */
-    int freed;             /* the communicator has been */
-    int told;              /* the coordinator that has this rank's report; -1: none */
-    struct report *report; /* [runtime->size]; NULL: none has come */
+    int *members;             /* ranks in the world; NULL: this rank has not come to it; then nothing below counts */
+    struct value *gathered;   /* contributions of this rank and of those that have reported */
+    struct value *stored;     /* the proposal of the latest ballot, or the decision; NULL: none */
+    struct value *accepted;   /* covered: ranks known to have stored the ballot's proposal; ballot -1: none */
+    unsigned char *reporters; /* set of ranks whose contributions came here, so that proposals go to them */
+    int told;                 /* rank of the parent that has the contribution, or once decided the decision; -1: none */
+    int told_ballot;          /* ... and that this rank's subtree has stored the proposal of that ballot; -1: none */
+    int decided;              /* stored is the decision */
+    int waiting;              /* threads of this rank that wait for it */
+    int freed;                /* the communicator has been */
 };
 
 struct rondo_agreements {
@@ -57,34 +71,6 @@ struct rondo_agreements {
     struct agreement *first;
     int cut_off; /* this rank cannot reach the others */
 };
-
-static size_t set_bytes(uint32_t size)
-{
-    return ((size_t) size + 7) / 8;
-}
-
-static size_t value_bytes(uint32_t size)
-{
-    return sizeof(struct value) + 2 * set_bytes(size);
-}
-
-static unsigned char *failed_of(struct value *value)
-{
-    return value->sets;
-}
-
-static unsigned char *acknowledged_of(struct value *value)
-{
-    return value->sets + set_bytes(value->size);
-}
-
-static struct value *copy_of(const struct value *value)
-{
-    struct value *copy = malloc(value_bytes(value->size));
-    if (copy != NULL)
-        memcpy(copy, value, value_bytes(value->size));
-    return copy;
-}
 
 rondo_result_t rondo_agreements_create(struct rondo_agreements **result)
 {
@@ -97,20 +83,24 @@ rondo_result_t rondo_agreements_create(struct rondo_agreements **result)
     return RONDO_SUCCESS;
 }
 
-static void free_reports(struct agreement *agreement, int ranks)
+static void free_early(struct agreement *agreement)
 {
-    for (int rank = 0; agreement->report != NULL && rank < ranks; rank++)
-        free(agreement->report[rank].value);
-    free(agreement->report);
-    agreement->report = NULL;
+    while (agreement->early != NULL) {
+        struct early *early = agreement->early;
+        agreement->early = early->next;
+        free(early->value);
+        free(early);
+    }
 }
 
-static void free_agreement(struct agreement *agreement, int ranks)
+static void free_agreement(struct agreement *agreement)
 {
-    free_reports(agreement, ranks);
+    free_early(agreement);
     free(agreement->members);
-    free(agreement->own);
+    free(agreement->gathered);
     free(agreement->stored);
+    free(agreement->accepted);
+    free(agreement->reporters);
     free(agreement);
 }
 
@@ -122,7 +112,7 @@ void rondo_agreements_destroy(struct rondo_runtime *runtime)
     while (agreements->first != NULL) {
         struct agreement *agreement = agreements->first;
         agreements->first = agreement->next;
-        free_agreement(agreement, runtime->size);
+        free_agreement(agreement);
     }
     pthread_cond_destroy(&agreements->decided);
     pthread_mutex_destroy(&agreements->lock);
@@ -148,6 +138,7 @@ static struct agreement *add(struct rondo_agreements *agreements, uint64_t comm,
     agreement->comm = comm;
     agreement->number = number;
     agreement->told = -1;
+    agreement->told_ballot = -1;
     agreement->next = agreements->first;
     agreements->first = agreement;
     return agreement;
@@ -160,13 +151,14 @@ static void give_up(struct rondo_runtime *runtime)
     rondo_control_give_up(runtime->control);
 }
 
-static void send(struct rondo_runtime *runtime, int destination, const struct value *value, enum kind kind)
+static void send(struct rondo_runtime *runtime, const struct agreement *agreement, int destination, const struct value *value,
+                 enum kind kind)
 {
     struct value *message = copy_of(value);
     if (message != NULL) {
         message->kind = (uint32_t) kind;
-        if (rondo_control_send(runtime->control, destination, RONDO_MESSAGE_AGREEMENT, message, value_bytes(value->size)) ==
-            RONDO_ERR_MEMORY)
+        if (rondo_control_send(runtime->control, agreement->members[destination], RONDO_MESSAGE_AGREEMENT, message,
+                               value_bytes(value->size)) == RONDO_ERR_MEMORY)
             give_up(runtime);
     } else {
         give_up(runtime);
@@ -174,100 +166,134 @@ static void send(struct rondo_runtime *runtime, int destination, const struct va
     free(message);
 }
 
-/* Sends to all other members that have not gone. */
-static void send_all(struct rondo_runtime *runtime, const struct agreement *agreement, enum kind kind)
+/* ---- the tree, as this rank knows it ---- */
+
+/* A rank that is cut off has not gone: then this rank decides nothing. */
+static int lives(const struct rondo_runtime *runtime, const struct agreement *agreement, int rank)
 {
-    for (int i = 0; i < agreement->size; i++)
-        if (i != agreement->rank && !rondo_is_gone(runtime, agreement->members[i]))
-            send(runtime, agreement->members[i], agreement->stored, kind);
+    const uint32_t how = __atomic_load_n(&runtime->gone[agreement->members[rank]], __ATOMIC_ACQUIRE);
+    return how != RONDO_DIED && how != RONDO_LEFT;
 }
 
-/* Adds what another member says to a contribution. */
-static void combine(struct value *value, struct value *more)
+/* Returns this rank's own if it is the root. */
+static int find_parent(const struct rondo_runtime *runtime, const struct agreement *agreement)
 {
-    value->flag &= more->flag;
-    for (size_t i = 0; i < set_bytes(value->size); i++) {
-        failed_of(value)[i] |= failed_of(more)[i];
-        acknowledged_of(value)[i] &= acknowledged_of(more)[i];
+    int root = 0;
+    for (int ancestor = agreement->rank; ancestor != 0;) {
+        ancestor &= ancestor - 1;
+        if (lives(runtime, agreement, ancestor))
+            return ancestor;
     }
+    while (root != agreement->rank && !lives(runtime, agreement, root))
+        root++;
+    return root;
 }
 
-/* Sets agreement->stored to what this rank proposes: a proposal that was reported, or what follows from the contributions.
- * Reports of members that have gone count as well: they do no harm. Returns 0 if memory is out. */
-static int choose_proposal(struct rondo_runtime *runtime, struct agreement *agreement)
+/* Whether the set has all that live of this rank's subtree, to which all members belong if this rank is the root. */
+static int covers(const struct rondo_runtime *runtime, const struct agreement *agreement, const unsigned char *set)
 {
-    for (int i = 0; i < agreement->size && agreement->stored == NULL; i++) {
-        const struct value *value = agreement->report != NULL ? agreement->report[agreement->members[i]].value : NULL;
-        if (value != NULL && value->kind == STORED && (agreement->stored = copy_of(value)) == NULL)
+    const int first = agreement->rank, lowest_bit = first & -first;
+    const int is_root = find_parent(runtime, agreement) == first;
+    const int end = is_root || agreement->size - first < lowest_bit ? agreement->size : first + lowest_bit;
+    for (int rank = first; rank < end; rank++)
+        if (!has(set, rank) && lives(runtime, agreement, rank))
             return 0;
-    }
-    if (agreement->stored != NULL)
-        return 1;
-    struct value *value = agreement->stored = copy_of(agreement->own);
-    for (int i = 0; i < agreement->size && value != NULL; i++) {
-        struct value *more = agreement->report != NULL ? agreement->report[agreement->members[i]].value : NULL;
-        if (more != NULL)
-            combine(value, more);
-        if (rondo_is_gone(runtime, agreement->members[i]))
-            failed_of(value)[i / 8] |= (unsigned char) (1 << i % 8);
-    }
-    return value != NULL;
-}
-
-/* Whether all other members that have not gone have reported, or, of this rank's own proposal, stored it. */
-static int have_all(const struct rondo_runtime *runtime, const struct agreement *agreement)
-{
-    for (int i = 0; i < agreement->size; i++) {
-        const int world = agreement->members[i];
-        if (i == agreement->rank || rondo_is_gone(runtime, world))
-            continue;
-        if (agreement->report == NULL || agreement->report[world].value == NULL ||
-            (agreement->proposes && !agreement->report[world].accepted))
-            return 0;
-    }
     return 1;
 }
 
-static void decide(struct rondo_runtime *runtime, struct agreement *agreement)
+/* ---- what this rank stores and tells ---- */
+
+/* Sends what is stored to all that have reported and live. */
+static void send_down(struct rondo_runtime *runtime, const struct agreement *agreement, enum kind kind)
+{
+    for (int rank = 0; rank < agreement->size; rank++)
+        if (has(agreement->reporters, rank) && lives(runtime, agreement, rank))
+            send(runtime, agreement, rank, agreement->stored, kind);
+}
+
+/* Whether all that live of this rank's subtree, itself included, have stored the proposal of agreement->accepted's ballot. */
+static int is_accepted(const struct rondo_runtime *runtime, const struct agreement *agreement)
+{
+    return covers(runtime, agreement, set_of(agreement->accepted, COVERED));
+}
+
+/* Takes value, which may be NULL: out of memory. Returns 0 then. */
+static int store(struct rondo_runtime *runtime, struct agreement *agreement, struct value *value)
+{
+    if (value == NULL) {
+        give_up(runtime);
+        return 0;
+    }
+    if (value != agreement->stored)
+        free(agreement->stored);
+    agreement->stored = value;
+    return 1;
+}
+
+/* Of a proposal that has just been stored. */
+static void accept(struct rondo_runtime *runtime, struct agreement *agreement)
+{
+    if (count_for(agreement->accepted, agreement->stored->ballot))
+        insert(set_of(agreement->accepted, COVERED), agreement->rank);
+    send_down(runtime, agreement, PROPOSAL);
+}
+
+/* What is stored is the decision, by what rank source has told. */
+static void decide(struct rondo_runtime *runtime, struct agreement *agreement, int source)
 {
     agreement->decided = 1;
+    agreement->told = source;
+    send_down(runtime, agreement, DECISION);
     pthread_cond_broadcast(&runtime->agreements->decided);
 }
 
-/* The coordinator's part. Of a decision, too: members whose reports came after another coordinator had died lack it. */
+/* As the root: what it has stored, else what follows from the contributions. Those of members that have gone count as well. */
+static void propose(struct rondo_runtime *runtime, struct agreement *agreement)
+{
+    const int anew = agreement->stored == NULL;
+    if (!store(runtime, agreement, anew ? copy_of(agreement->gathered) : agreement->stored))
+        return;
+    for (int rank = 0; anew && rank < agreement->size; rank++)
+        if (!lives(runtime, agreement, rank))
+            insert(set_of(agreement->stored, FAILED), rank);
+    agreement->stored->ballot = agreement->rank;
+    accept(runtime, agreement);
+}
+
 static void coordinate(struct rondo_runtime *runtime, struct agreement *agreement)
 {
-    if (!agreement->proposes && have_all(runtime, agreement)) {
-        if (!choose_proposal(runtime, agreement)) {
-            give_up(runtime);
-            return;
-        }
-        agreement->proposes = 1;
-        send_all(runtime, agreement, PROPOSAL);
+    if (agreement->accepted->ballot != agreement->rank && covers(runtime, agreement, set_of(agreement->gathered, COVERED)))
+        propose(runtime, agreement);
+    if (agreement->accepted->ballot == agreement->rank && is_accepted(runtime, agreement))
+        decide(runtime, agreement, agreement->rank);
+}
+
+static void report(struct rondo_runtime *runtime, struct agreement *agreement, int parent)
+{
+    if (agreement->told != parent && covers(runtime, agreement, set_of(agreement->gathered, COVERED))) {
+        send(runtime, agreement, parent, agreement->gathered, CONTRIBUTION);
+        agreement->told = parent;
+        agreement->told_ballot = -1;
     }
-    if (agreement->proposes && !agreement->told_all && have_all(runtime, agreement)) {
-        agreement->told_all = 1;
-        send_all(runtime, agreement, DECISION);
-        if (!agreement->decided)
-            decide(runtime, agreement);
-        free_reports(agreement, runtime->size); /* as long as this rank lives, none is needed */
+    if (agreement->told == parent && agreement->told_ballot != agreement->accepted->ballot && is_accepted(runtime, agreement)) {
+        send(runtime, agreement, parent, agreement->accepted, ACCEPTED);
+        agreement->told_ballot = agreement->accepted->ballot;
     }
 }
 
 /* Does what is due in an agreement to which this rank has come. */
 static void look(struct rondo_runtime *runtime, struct agreement *agreement)
 {
-    int coordinator = 0;
     if (agreement->members == NULL || runtime->agreements->cut_off)
         return;
-    while (coordinator != agreement->rank && rondo_is_gone(runtime, agreement->members[coordinator]))
-        coordinator++;
-    if (coordinator == agreement->rank) {
+    const int parent = find_parent(runtime, agreement);
+    if (!agreement->decided && parent == agreement->rank) {
         coordinate(runtime, agreement);
-    } else if (agreement->told != coordinator) {
-        agreement->told = coordinator;
-        send(runtime, agreement->members[coordinator], agreement->stored != NULL ? agreement->stored : agreement->own,
-             agreement->stored != NULL ? STORED : CONTRIBUTION);
+    } else if (!agreement->decided) {
+        report(runtime, agreement, parent);
+    } else if (parent != agreement->rank && parent != agreement->told) {
+        send(runtime, agreement, parent, agreement->stored, DECISION);
+        agreement->told = parent;
     }
 }
 
@@ -279,73 +305,87 @@ static void drop_earlier(struct rondo_runtime *runtime, uint64_t comm, uint64_t 
         struct agreement *agreement = *link;
         if (agreement->comm == comm && agreement->number + 1 < number && agreement->waiting == 0) {
             *link = agreement->next;
-            free_agreement(agreement, runtime->size);
+            free_agreement(agreement);
         } else {
             link = &agreement->next;
         }
     }
 }
 
-/* Keeps a report. A report of a stored proposal about an agreement that this rank does not know is dropped: there can be no
- * proposal without its contribution, so it has returned, and none of the members that live lacks the decision. */
-static struct agreement *keep_report(struct rondo_runtime *runtime, int source, const struct value *message)
+/* ---- messages ---- */
+
+/* Keeps a contribution to an agreement to which this rank has not come. */
+static void keep(struct rondo_runtime *runtime, struct agreement *agreement, int source, const struct value *message)
+{
+    struct early *early = malloc(sizeof(*early));
+    struct value *value = copy_of(message);
+    if (agreement == NULL || early == NULL || value == NULL) {
+        free(early);
+        free(value);
+        give_up(runtime);
+        return;
+    }
+    *early = (struct early){.next = agreement->early, .source = source, .value = value};
+    agreement->early = early;
+}
+
+static int rank_of(const struct agreement *agreement, int source)
+{
+    int rank = agreement->size - 1;
+    while (rank >= 0 && agreement->members[rank] != source)
+        rank--;
+    return rank;
+}
+
+/* A member that reports gets what it may lack. */
+static void handle_contribution(struct rondo_runtime *runtime, struct agreement *agreement, int from,
+                                const struct value *message)
+{
+    if (agreement->decided) {
+        send(runtime, agreement, from, agreement->stored, DECISION);
+        return;
+    }
+    add_contribution(agreement->gathered, message);
+    insert(agreement->reporters, from);
+    if (agreement->stored != NULL)
+        send(runtime, agreement, from, agreement->stored, PROPOSAL);
+}
+
+static void handle_proposal(struct rondo_runtime *runtime, struct agreement *agreement, const struct value *message)
+{
+    const int is_newer = agreement->stored == NULL || message->ballot > agreement->stored->ballot;
+    if (!agreement->decided && is_newer && store(runtime, agreement, copy_of(message)))
+        accept(runtime, agreement);
+}
+
+/* Handles a message about an agreement to which this rank has come. */
+static void handle(struct rondo_runtime *runtime, struct agreement *agreement, int source, const struct value *message)
+{
+    const enum kind kind = (enum kind) message->kind;
+    const int from = rank_of(agreement, source);
+    if (from < 0 || (uint32_t) agreement->size != message->size)
+        return;
+    if (kind == CONTRIBUTION)
+        handle_contribution(runtime, agreement, from, message);
+    else if (kind == PROPOSAL)
+        handle_proposal(runtime, agreement, message);
+    else if (kind == ACCEPTED)
+        add_accepted(agreement->accepted, message);
+    else if (!agreement->decided && store(runtime, agreement, copy_of(message)))
+        decide(runtime, agreement, from);
+    look(runtime, agreement);
+}
+
+/* Other messages than contributions are about agreements to which this rank has come, because all wait for it: if such an
+ * agreement is not known, it is one of those that drop_earlier has dropped. */
+static void take(struct rondo_runtime *runtime, int source, const struct value *message)
 {
     struct rondo_agreements *agreements = runtime->agreements;
     struct agreement *agreement = find(agreements, message->comm, message->number);
-    if (agreement == NULL ? message->kind == STORED : agreement->told_all)
-        return NULL;
-    if (agreement != NULL && agreement->members != NULL && (uint32_t) agreement->size != message->size)
-        return NULL;
-    if (agreement == NULL)
-        agreement = add(agreements, message->comm, message->number);
-    if (agreement != NULL && agreement->report == NULL)
-        agreement->report = calloc((size_t) runtime->size, sizeof(*agreement->report));
-    struct value *value = copy_of(message);
-    if (agreement == NULL || agreement->report == NULL || value == NULL) {
-        free(value);
-        give_up(runtime);
-        return NULL;
-    }
-    free(agreement->report[source].value);
-    agreement->report[source].value = value;
-    return agreement;
-}
-
-/* Stores a proposal or a decision. Returns 0 if memory is out. */
-static int store(struct agreement *agreement, const struct value *message)
-{
-    struct value *value = agreement->stored == NULL ? copy_of(message) : agreement->stored;
-    agreement->stored = value;
-    return value != NULL;
-}
-
-static int is_member(const struct agreement *agreement, int source)
-{
-    for (int i = 0; i < agreement->size; i++)
-        if (agreement->members[i] == source)
-            return 1;
-    return 0;
-}
-
-static void take(struct rondo_runtime *runtime, int source, const struct value *message)
-{
-    const enum kind kind = (enum kind) message->kind;
-    struct agreement *agreement = kind == CONTRIBUTION || kind == STORED
-                                      ? keep_report(runtime, source, message)
-                                      : find(runtime->agreements, message->comm, message->number);
-    if (agreement == NULL || agreement->members == NULL)
-        return; /* of what comes from a coordinator none is unknown, because that waits for this rank's report */
-    if ((uint32_t) agreement->size != message->size || !is_member(agreement, source))
-        return;
-    if ((kind == PROPOSAL || kind == DECISION) && !store(agreement, message))
-        give_up(runtime);
-    else if (kind == PROPOSAL)
-        send(runtime, source, agreement->stored, ACCEPTED);
-    else if (kind == DECISION && !agreement->decided)
-        decide(runtime, agreement);
-    else if (kind == ACCEPTED && agreement->report != NULL)
-        agreement->report[source].accepted = 1;
-    look(runtime, agreement);
+    if (agreement != NULL && agreement->members != NULL)
+        handle(runtime, agreement, source, message);
+    else if (message->kind == CONTRIBUTION)
+        keep(runtime, agreement != NULL ? agreement : add(agreements, message->comm, message->number), source, message);
 }
 
 /* ---- the contract ---- */
@@ -354,7 +394,8 @@ void rondo_agreement_message(struct rondo_runtime *runtime, int source, const vo
 {
     const struct value *message = data;
     if (bytes < sizeof(*message) || message->size < 1 || message->size > (uint32_t) runtime->size ||
-        bytes != value_bytes(message->size) || message->kind < CONTRIBUTION || message->kind > DECISION) {
+        bytes != value_bytes(message->size) || message->kind < CONTRIBUTION || message->kind > DECISION ||
+        (uint32_t) message->ballot >= message->size) {
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of %zu bytes about an agreement from rank %d", bytes,
                   source);
         return;
@@ -396,7 +437,7 @@ void rondo_agreements_forget(struct rondo_runtime *runtime, uint64_t comm)
     if (freed > DECISIONS_MOST) {
         struct agreement *agreement = *oldest;
         *oldest = agreement->next;
-        free_agreement(agreement, runtime->size);
+        free_agreement(agreement);
     }
     pthread_mutex_unlock(&agreements->lock);
 }
@@ -412,39 +453,55 @@ static struct value *contribute(const struct rondo_comm *comm, uint64_t number, 
     own->number = number;
     own->size = size;
     own->flag = agreed->flag;
+    insert(set_of(own, COVERED), comm->rank);
     for (int i = 0; i < comm->size; i++) {
-        const unsigned char bit = (unsigned char) (1 << i % 8);
         if (rondo_is_gone(comm->runtime, comm->members[i]))
-            failed_of(own)[i / 8] |= bit;
+            insert(set_of(own, FAILED), i);
         if (agreed->acknowledged[i])
-            acknowledged_of(own)[i / 8] |= bit;
+            insert(set_of(own, ACKNOWLEDGED), i);
     }
     return own;
 }
 
-/* This rank comes to the agreement. NULL: out of memory. */
-static struct agreement *come(struct rondo_comm *comm, uint64_t number, struct value *own)
+/* Returns the agreement with what a rank needs that comes to it, gathered apart. NULL: out of memory. */
+static struct agreement *prepare(const struct rondo_comm *comm, uint64_t number)
 {
     struct rondo_agreements *agreements = comm->runtime->agreements;
     int *members = malloc((size_t) comm->size * sizeof(*members));
+    unsigned char *reporters = calloc(1, set_bytes((uint32_t) comm->size));
+    struct value *accepted = calloc(1, value_bytes((uint32_t) comm->size));
     struct agreement *agreement = find(agreements, comm->id, number);
-    if (agreement == NULL && members != NULL)
+    if (agreement == NULL && members != NULL && reporters != NULL && accepted != NULL)
         agreement = add(agreements, comm->id, number);
-    if (members == NULL || agreement == NULL) {
+    if (agreement == NULL || members == NULL || reporters == NULL || accepted == NULL) {
         free(members);
+        free(reporters);
+        free(accepted);
         return NULL;
     }
     memcpy(members, comm->members, (size_t) comm->size * sizeof(*members));
+    *accepted = (struct value){.comm = comm->id, .number = number, .size = (uint32_t) comm->size, .ballot = -1};
     agreement->members = members;
+    agreement->reporters = reporters;
+    agreement->accepted = accepted;
     agreement->size = comm->size;
     agreement->rank = comm->rank;
-    agreement->own = own;
-    /* Reports of another size are of ranks that do not know the communicator. */
-    for (int rank = 0; agreement->report != NULL && rank < comm->runtime->size; rank++)
-        if (agreement->report[rank].value != NULL && agreement->report[rank].value->size != own->size) {
-            free(agreement->report[rank].value);
-            agreement->report[rank].value = NULL;
-        }
+    return agreement;
+}
+
+/* This rank comes to the agreement with own, which it takes. NULL: out of memory. */
+static struct agreement *come(const struct rondo_comm *comm, uint64_t number, struct value *own)
+{
+    struct agreement *agreement = own != NULL ? prepare(comm, number) : NULL;
+    if (agreement == NULL) {
+        free(own);
+        return NULL;
+    }
+    agreement->gathered = own;
+    for (const struct early *early = agreement->early; early != NULL; early = early->next)
+        handle(comm->runtime, agreement, early->source, early->value);
+    free_early(agreement);
+    look(comm->runtime, agreement);
     drop_earlier(comm->runtime, comm->id, number);
     return agreement;
 }
@@ -472,15 +529,12 @@ rondo_result_t rondo_agreement_reach(struct rondo_comm *comm, const char *name, 
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: %d ranks are more than a message has room for", name, comm->size);
     pthread_mutex_lock(&agreements->lock);
     const uint64_t number = comm->agreements++;
-    struct value *own = contribute(comm, number, agreed);
-    struct agreement *agreement = own != NULL ? come(comm, number, own) : NULL;
+    struct agreement *agreement = come(comm, number, contribute(comm, number, agreed));
     rondo_result_t result = RONDO_SUCCESS;
     if (agreement == NULL) {
-        free(own);
         result = rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %d ranks", name, comm->size);
         give_up(runtime);
     } else {
-        look(runtime, agreement);
         agreement->waiting++;
         result = await(comm, name, agreement);
         agreement->waiting--;
@@ -488,8 +542,8 @@ rondo_result_t rondo_agreement_reach(struct rondo_comm *comm, const char *name, 
     if (result == RONDO_SUCCESS) {
         agreed->flag = agreement->stored->flag;
         for (int i = 0; i < comm->size; i++) {
-            agreed->failed[i] = failed_of(agreement->stored)[i / 8] >> i % 8 & 1;
-            agreed->acknowledged[i] = acknowledged_of(agreement->stored)[i / 8] >> i % 8 & 1;
+            agreed->failed[i] = (unsigned char) has(set_of(agreement->stored, FAILED), i);
+            agreed->acknowledged[i] = (unsigned char) has(set_of(agreement->stored, ACKNOWLEDGED), i);
         }
     }
     pthread_mutex_unlock(&agreements->lock);

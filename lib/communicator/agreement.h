@@ -4,11 +4,12 @@
  * messages, which keep their order between two ranks, and on its notices that a rank has died or left, after which none of that
  * rank's messages comes. test/models/agreement.pml is the model.
  *
- * The coordinator is the member of the lowest rank that has not gone. Each member reports to it what it contributes, or the
- * proposal that it has stored. When all that have not gone have reported, the coordinator proposes a proposal that was
- * reported, else what follows from the contributions. When all that have not gone have stored that, it is decided, and they are
- * told. If the coordinator goes, the members report to the next one. So whatever a member has returned, even one that has died
- * since, is stored by all that live, and is what the next coordinator proposes.
+ * Contributions go up a binomial tree of the members that live, and its root proposes what follows from them. When all that
+ * live have stored the proposal, which is reported up the tree, it is decided, and the decision goes down. So without deaths a
+ * member sends no more than two messages for each binary digit of the number of members, and each phase takes as many steps as
+ * the tree is deep. If a member goes, its children report to the nearest ancestor that lives; if the root goes, the next one
+ * proposes what it has stored. lib/communicator/agreement.c says why whatever a member has returned, even one that has died
+ * since, is what all return.
  *
  * A rank that has returned still answers: reports are handled on the control thread, and a decision is kept while another
  * member may lack it, also when the communicator has been freed.

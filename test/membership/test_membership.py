@@ -6,7 +6,7 @@ import pytest
 from harness import BUILD, Job, program, run
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 33])
 def test_recovery(ranks):
     """On ranks that live: arguments, agreements, operations that hang when the communicator is revoked, and ranks that join."""
     run(program("recovery"), "--ranks", ranks)
