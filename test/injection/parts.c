@@ -212,6 +212,21 @@ static void part_communicators(struct rank_record *record, int rank, UNUSED rond
     TRY(world, rondo_barrier(world));
 }
 
+/* Three times, because the third agreement drops what is kept of the first. */
+static void part_agreement(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_comm_t rest = NULL;
+    for (int round = 0; round < 3; round++) {
+        int flag = 7 ^ 1 << rank % 2;
+        TRY(world, rondo_comm_agree(world, &flag));
+        if (flag != 4)
+            step_wrong("agreed on %d", flag);
+    }
+    TRY(world, rondo_comm_shrink(world, NULL, RONDO_SHRINK_FAILED, &rest)); /* without a rank that has failed */
+    LOCAL(rondo_comm_free(&rest));
+    TRY(world, rondo_barrier(world));
+}
+
 static void use_grown(rondo_t grown)
 {
     rondo_comm_t all = NULL;
@@ -522,6 +537,7 @@ const struct part parts[] = {
     {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent, ON_HOST},
     {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent, ON_HOST},
     {"communicators", ENVIRONMENT(PROCESSES, ), 0, 0, part_communicators, ON_HOST},
+    {"agreement", ENVIRONMENT(PROCESSES, ), 0, 0, part_agreement, ON_HOST},
     /* a root to which no rank comes ends after 2 s */
     {"growing", ENVIRONMENT(PROCESSES, "RONDO_CONNECT_TIMEOUT", "2", ), 0, 0, part_growing, ON_HOST},
     {"memory", ENVIRONMENT(PROCESSES, ), 0, 0, part_memory, ON_HOST},
