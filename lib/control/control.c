@@ -162,15 +162,17 @@ static void read_root(struct rondo_control *control)
 static int64_t form(struct rondo_control *control)
 {
     const int64_t now = rondo_clock_ms();
-    if (control->forming == LINKING && rondo_links_are_open(control->links)) {
-        control->forming = LINKED;
-        tell_root(control, RONDO_FRAME_LINKED, NULL, 0);
-    }
-    if (control->forming == LINKING && now >= control->form_by && !control->told_trouble) {
+    const int is_lost = rondo_links_reach(control->links, RONDO_CONTROL_ALL) != RONDO_SUCCESS;
+    if (control->forming < FORMED && !control->told_trouble &&
+        (is_lost || (control->forming == LINKING && now >= control->form_by))) {
         char trouble[RONDO_RENDEZVOUS_REASON];
         control->told_trouble = 1;
         rondo_links_describe_trouble(control->links, trouble, sizeof(trouble));
         tell_root(control, RONDO_FRAME_FAILED, trouble, strlen(trouble));
+    }
+    if (control->forming == LINKING && !control->told_trouble && rondo_links_are_open(control->links)) {
+        control->forming = LINKED;
+        tell_root(control, RONDO_FRAME_LINKED, NULL, 0);
     }
     if (control->forming < FORMED && now >= control->form_by + GRACE_MS)
         lose_root(control, RONDO_RENDEZVOUS_SILENT);

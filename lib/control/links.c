@@ -380,6 +380,8 @@ void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t 
     struct rondo_address address;
     char place[64];
     *text = '\0';
+    if (atomic_load(&links->lost))
+        snprintf(text, bytes, "rank %d has no memory or descriptors for its connections", links->options.rank);
     for (const struct rondo_link *link = rondo_links_first(links); link != NULL && *text == '\0'; link = link->next)
         if (link->is_neighbour && link->state != RONDO_LINK_OPEN &&
             rondo_link_place(links, link->peer, &address) == RONDO_SUCCESS)

@@ -50,7 +50,7 @@ int rondo_links_set_places(struct rondo_links *links, int first, int count, cons
 void rondo_links_begin(struct rondo_links *links);
 /* Whether the connections to all neighbours are open. */
 int rondo_links_are_open(struct rondo_links *links);
-/* Says in a text to which rank this one cannot connect, and why. */
+/* Says in a text to which rank this one cannot connect, and why; or that this rank has no memory for connections. */
 void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t bytes);
 /* The job has formed: from now on ranks that end their connections have died. */
 void rondo_links_formed(struct rondo_links *links);

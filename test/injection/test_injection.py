@@ -16,7 +16,7 @@ from harness import BUILD, PATIENCE, ROOT, SANITIZED, environment, program, run
 CANNOT_FAIL = """
     sigaddset sigismember sigpending sigtimedwait sysinfo msync prctl dlclose dl_iterate_phdr exit atexit
     mem* str* snprintf vsnprintf fprintf qsort abort free _* __* clock_gettime nanosleep sched_yield getenv getpid getppid geteuid
-    environ explicit_bzero inet_pton in6addr_any gai_strerror dlerror freeifaddrs freeaddrinfo freelocale globfree stderr sigfillset
+    environ explicit_bzero inet_ntop inet_pton in6addr_any gai_strerror dlerror freeifaddrs freeaddrinfo freelocale globfree stderr sigfillset
     sigemptyset pthread_mutex_* pthread_cond_* pthread_condattr_* pthread_attr_* pthread_once pthread_join pthread_self pthread_sigmask
     pthread_setname_np pthread_key_create pthread_getspecific pthread_setspecific pthread_atfork sysconf syscall
     close shutdown unlink mkdir closedir fclose fputc fgets ferror fflush readdir access glob getrlimit
