@@ -152,7 +152,8 @@ void rondo_link_waive(struct rondo_links *links, struct rondo_link *link)
 static int is_waiting(const struct rondo_links *links, const struct rondo_link *link)
 {
     const struct rondo_letter *held = link->held;
-    return held != NULL ? waits_for_source(links, held->source, (uint64_t) ~held->destination) : lacks_some(links, link);
+    return held != NULL ? waits_for_source(links, held->source, (uint64_t) ~held->destination)
+                        : !link->is_out && lacks_some(links, link);
 }
 
 void rondo_link_resume(struct rondo_links *links, struct rondo_link *link)
@@ -261,6 +262,14 @@ static int end(struct rondo_links *links, struct rondo_link *link)
     return 0;
 }
 
+/* What the peer says after it has told of the death comes after the death. */
+static void hear_of_death(struct rondo_links *links, struct rondo_link *link, int rank)
+{
+    rondo_links_notice_death(links, rank);
+    pause_link(links, link, rondo_clock_ms());
+    links->some_may_resume = 1;
+}
+
 static int take_event(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     const int rank = frame->source;
@@ -269,7 +278,7 @@ static int take_event(struct rondo_links *links, struct rondo_link *link, const 
     else if (rondo_links_is_gone(links, rank))
         return 0;
     else if (frame->type == RONDO_CONTROL_DIED && !link->is_final) /* else two that cannot hear each other would both die */
-        rondo_links_notice_death(links, rank);
+        hear_of_death(links, link, rank);
     else if (frame->type == RONDO_CONTROL_LEFT && links->in[rank] == NULL) /* else its own connection will say so */
         depart(links, rank, RONDO_CONTROL_LEFT, link->peer);
     return 0;
@@ -386,7 +395,7 @@ static struct rondo_link *find_resumable(struct rondo_links *links)
 
 static void resume_some(struct rondo_links *links)
 {
-    for (struct rondo_link *link; !links->giving_up && (link = find_resumable(links)) != NULL;) {
+    for (struct rondo_link *link; !links->giving_up && !links->noticed_some && (link = find_resumable(links)) != NULL;) {
         rondo_link_resume(links, link);
         if (rondo_link_take_frames(links, link) != 0 && link->connection.fd >= 0)
             rondo_link_lose(links, link);
@@ -403,9 +412,10 @@ void rondo_links_settle(struct rondo_links *links)
             lose_all(links);
             break;
         }
-        resume_some(links);
         if (died)
             conclude_deaths(links);
+        resume_some(links);
+        links->some_may_resume |= links->noticed_some;
     }
     rondo_links_free_closed(links);
 }

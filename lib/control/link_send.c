@@ -216,7 +216,7 @@ int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const str
             rondo_letters_append(&link->letters, letter);
         return letter != NULL ? 0 : -1;
     }
-    if (link->broken)
+    if (link->broken || link->shut)
         return 0;
     const size_t before = link->connection.queued;
     if (put_frame(link, head, data) != 0)
