@@ -24,6 +24,7 @@ enum {
     STACK_BYTES = 512 << 10, /* the handler runs on it */
     FORM_MS = 10000,         /* at least, for the job to form once all ranks have joined */
     GRACE_MS = 3000,         /* beyond that, for the root, whose clock decides, to say why it has not */
+    ENDED_MS = 100, /* for a rank that has lost the root to hear of what has ended it, and to be heard when it leaves */
 };
 
 /* How the job forms. */
@@ -43,6 +44,7 @@ struct rondo_control {
     enum forming forming;
     int places;       /* ranks whose places have come */
     int told_trouble; /* the root knows that this rank cannot be linked */
+    int root_ended;
     int64_t form_by;
     pthread_mutex_t formed_mutex;
     pthread_cond_t formed;
@@ -82,6 +84,8 @@ static void conclude(struct rondo_control *control, enum forming outcome, enum r
                      const struct rondo_frame *failed)
 {
     control->forming = outcome;
+    if (failed != NULL) /* which the connection holds */
+        rondo_rendezvous_read_reason(failed, control->reason);
     epoll_ctl(control->epoll, EPOLL_CTL_DEL, control->root.fd, NULL);
     if (outcome == FORMED)
         rondo_links_formed(control->links);
@@ -89,8 +93,6 @@ static void conclude(struct rondo_control *control, enum forming outcome, enum r
     if (outcome != FORMED || !control->job.holds_root)
         rondo_frame_connection_close(&control->root);
     pthread_mutex_lock(&control->formed_mutex);
-    if (failed != NULL)
-        rondo_rendezvous_read_reason(failed, control->reason);
     control->outcome = outcome;
     control->end = end;
     pthread_cond_signal(&control->formed);
@@ -102,12 +104,25 @@ static void lose_root(struct rondo_control *control, enum rondo_rendezvous_end e
     conclude(control, NOT_FORMED, end, NULL);
 }
 
+/* The root's process has ended, or the root has been refused. A rank that is linked needs it no more: it finds out by itself
+ * which of the others have not come so far. */
+static void end_root(struct rondo_control *control)
+{
+    if (control->forming == LINKED) {
+        conclude(control, FORMED, RONDO_RENDEZVOUS_ENDED, NULL);
+        return;
+    }
+    epoll_ctl(control->epoll, EPOLL_CTL_DEL, control->root.fd, NULL);
+    control->root_ended = 1;
+    control->form_by = rondo_clock_ms() + ENDED_MS;
+}
+
 static void tell_root(struct rondo_control *control, uint32_t type, const void *data, size_t bytes)
 {
     /* A fresh connection has room for so few bytes. */
     if (rondo_frame_connection_put(&control->root, type, control->rank, RONDO_CONTROL_ALL, data, bytes) != 0 ||
         rondo_frame_connection_flush(&control->root) != 1)
-        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+        end_root(control);
 }
 
 /* Returns 0, or -1 if the frame is one that no root sends now. */
@@ -146,7 +161,7 @@ static void take_input(struct rondo_control *control)
     while (control->forming < FORMED && state > 0 && (state = rondo_frame_connection_next(&control->root, &frame)) > 0)
         state = take(control, &frame) == 0 ? 1 : -1;
     if (state < 0 && control->forming < FORMED)
-        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+        end_root(control);
 }
 
 static void read_root(struct rondo_control *control)
@@ -155,7 +170,7 @@ static void read_root(struct rondo_control *control)
     if (state > 0)
         take_input(control);
     else if (state < 0)
-        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+        end_root(control);
 }
 
 /* Does what is due while the job forms. Returns when to look again. */
@@ -163,14 +178,16 @@ static int64_t form(struct rondo_control *control)
 {
     const int64_t now = rondo_clock_ms();
     const int is_lost = rondo_links_reach(control->links, RONDO_CONTROL_ALL) != RONDO_SUCCESS;
-    if (control->forming < FORMED && !control->told_trouble &&
+    if (control->root_ended && control->forming < FORMED && now >= control->form_by)
+        lose_root(control, RONDO_RENDEZVOUS_ENDED);
+    if (control->forming < FORMED && !control->told_trouble && !control->root_ended &&
         (is_lost || (control->forming == LINKING && now >= control->form_by))) {
         char trouble[RONDO_RENDEZVOUS_REASON];
         control->told_trouble = 1;
         rondo_links_describe_trouble(control->links, trouble, sizeof(trouble));
         tell_root(control, RONDO_FRAME_FAILED, trouble, strlen(trouble));
     }
-    if (control->forming == LINKING && !control->told_trouble && rondo_links_are_open(control->links)) {
+    if (control->forming == LINKING && !control->told_trouble && !control->root_ended && rondo_links_are_open(control->links)) {
         control->forming = LINKED;
         tell_root(control, RONDO_FRAME_LINKED, NULL, 0);
     }
@@ -278,9 +295,8 @@ static rondo_result_t form_job(struct rondo_control *control, const struct rondo
     pthread_mutex_unlock(&control->formed_mutex);
     if (control->outcome == FORMED)
         return RONDO_SUCCESS;
+    rondo_links_leave(control->links, rondo_clock_ms() + ENDED_MS); /* others may take the job for formed */
     atomic_store(&control->closing, 1);
-    rondo_links_give_up(control->links);
-    rondo_links_leave(control->links, 0);
     wake_thread(control);
     pthread_join(control->thread, NULL);
     return rondo_rendezvous_failed(options, control->end, control->reason);

@@ -5,8 +5,8 @@
  *
  * It knows nothing of collectives. The ranks trust each other; the network between them is not trusted.
  */
-#ifndef RONDO_LIB_BOOTSTRAP_CONTROL_H
-#define RONDO_LIB_BOOTSTRAP_CONTROL_H
+#ifndef RONDO_LIB_CONTROL_CONTROL_H
+#define RONDO_LIB_CONTROL_CONTROL_H
 
 #include "lib/bootstrap/job.h"
 #include "rondo.h"

@@ -6,8 +6,8 @@
  * Time is counted by looking, at most half a second a look, so that a host that was itself frozen does not count the time it
  * missed against the other end. A heartbeat belongs to one thread.
  */
-#ifndef RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
-#define RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
+#ifndef RONDO_LIB_CONTROL_HEARTBEAT_H
+#define RONDO_LIB_CONTROL_HEARTBEAT_H
 
 #include "rondo.h"
 

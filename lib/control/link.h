@@ -1,13 +1,12 @@
 /*
- * One connection between two ranks, and the table of them (lib/control/links.h): what lib/control/links.c, which decides
- * what passes, and lib/control/link_open.c, which makes connections, share.
+ * One connection between two ranks, and the table of them (lib/control/links.h): what the files of this room share.
  *
  * The lock guards the table, the states, the letters and the sending half of each connection. Any thread adds connections, at
  * the front of the list; only the thread that serves opens, reads and closes them, and therefore goes along the list and reads
  * the states without the lock.
  */
-#ifndef RONDO_LIB_BOOTSTRAP_LINK_H
-#define RONDO_LIB_BOOTSTRAP_LINK_H
+#ifndef RONDO_LIB_CONTROL_LINK_H
+#define RONDO_LIB_CONTROL_LINK_H
 
 #include "lib/control/links.h"
 

@@ -218,15 +218,18 @@ static int take_notice(struct rondo_links *links, struct rondo_link *link, const
     return 0;
 }
 
-/* Stores what a connection begins by saying. Returns -1 if it is not as rondo_link_open says it, or memory is out. */
+/* Stores what a connection begins by saying. Returns -1 if it is not as rondo_link_open says it. Without memory this rank gives
+ * up, because the peer does not say it again. */
 static int read_before(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     const uint32_t count = frame->bytes / 8;
     if (frame->bytes % 8 != 0 || count < 1 || count > 1 + RONDO_BEFORE_SOURCES)
         return -1;
     struct rondo_before *before = malloc(sizeof(*before) + count * sizeof(before->of[0]));
-    if (before == NULL)
-        return -1;
+    if (before == NULL) {
+        links->giving_up = 1;
+        return 0;
+    }
     before->count = count;
     link->before = before;
     for (uint32_t i = 0; i < count; i++) {
@@ -243,6 +246,8 @@ static int begin(struct rondo_links *links, struct rondo_link *link, const struc
 {
     if (link->is_out || link->begun || read_before(links, link, frame) != 0)
         return -1;
+    if (links->giving_up)
+        return 0;
     link->begin = link->before->of[0].notices;
     link->begun = 1;
     links->some_may_resume = 1;

@@ -49,8 +49,9 @@ static void admit(struct rondo_links *links, struct rondo_guest *guest, const st
     if (links->in[claim->rank] != NULL) /* of an attempt that was given up after the verdict had been sent */
         rondo_link_close(links, links->in[claim->rank]);
     struct rondo_link *link = rondo_frame_connection_set_aside(&connection) == 0 ? rondo_link_add(links, claim->rank, 0) : NULL;
-    if (link == NULL) { /* the other side sees the end, and tries again */
+    if (link == NULL) { /* while the job forms, the other side sees the end, and tries again */
         rondo_frame_connection_close(&connection);
+        links->giving_up |= links->formed;
     } else {
         link->connection = connection;
         link->state = RONDO_LINK_OPEN;

@@ -14,8 +14,8 @@
  * Relies on lib/bootstrap/handshake.h and lib/bootstrap/frame_connection.h for what may be believed. Ranks trust each other; a
  * rank that breaks the rules counts as dead.
  */
-#ifndef RONDO_LIB_BOOTSTRAP_LINKS_H
-#define RONDO_LIB_BOOTSTRAP_LINKS_H
+#ifndef RONDO_LIB_CONTROL_LINKS_H
+#define RONDO_LIB_CONTROL_LINKS_H
 
 #include "lib/bootstrap/address.h"
 #include "lib/bootstrap/admission.h"

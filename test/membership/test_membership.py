@@ -21,11 +21,7 @@ def die(ranks, deaths, rounds, seed):
     """Returns how many died. All that printed the outcome of an agreement printed the same, also those that died later."""
     command = [program("recovery"), "--ranks", 0, "--scenario", "dying", "--deaths", deaths, "--rounds", rounds, "--seed", seed]
     with Job(ranks, *command, seconds=120) as job:
-        job.finish([0])
-        died = []
-        for rank in job.ranks.values():
-            if rank.process.wait(timeout=60) == -signal.SIGKILL:
-                died.append(rank.rank)
+        died = [rank.rank for rank in job.ranks.values() if rank.process.wait(timeout=120) == -signal.SIGKILL]
         job.finish([rank for rank in job.ranks if rank not in died])
         outcomes = {}
         for rank in job.ranks.values():

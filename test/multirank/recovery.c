@@ -215,7 +215,7 @@ static void agree_often(rondo_comm_t comm, int round, int rank)
 }
 
 /* In each round a rank may die at a random moment: before, during or after the agreements and the shrink. All that live get the
- * same, and go on on a communicator of those that remain. Rank 0 of the world stays, because it holds the root. */
+ * same, and go on on a communicator of those that remain. */
 static void agree_dying(struct rank *me)
 {
     uint64_t state = (uint64_t) seed;
@@ -231,7 +231,7 @@ static void agree_dying(struct rank *me)
         rondo_comm_t next = NULL;
         MUST(rondo_comm_rank(comm, &rank));
         MUST(rondo_comm_size(comm, &size));
-        const int dies = left > 0 && size > 2 && ranks_below(&state, 4) > 0, victim = 1 + ranks_below(&state, size - 1);
+        const int dies = left > 0 && size > 2 && ranks_below(&state, 4) > 0, victim = ranks_below(&state, size);
         const double when = (double) ranks_below(&state, 1000) * 5e-5 / (double) (1 << ranks_below(&state, 8));
         left -= dies;
         if (dies && rank == victim) {

@@ -4,6 +4,8 @@
 #include "test/nccl/data.h"
 #include "test/nccl/ranks.h"
 
+#include <pthread.h>
+
 #define COUNT 1000
 
 static int ranks = 3;
@@ -458,6 +460,9 @@ static void puts_and_signals(struct me *me)
 }
 
 /* A wait for what never comes ends with the communicator. */
+static pthread_barrier_t all_ranks;
+
+/* An abort ends what is under way on other ranks, too, so all have done with the sum and begun to wait before the first one. */
 static void signals_aborted(struct me *me)
 {
     ncclWaitSignalDesc_t never = {1, (me->rank + 1) % me->size, 0, 0};
@@ -467,6 +472,7 @@ static void signals_aborted(struct me *me)
     NCCL(ncclCommWindowRegister(me->comm, me->recv, COUNT * sizeof(int), &window, NCCL_WIN_COLL_SYMMETRIC));
     check_sum(me->comm, me, "before");
     NCCL(ncclWaitSignal(1, &never, me->comm, me->stream));
+    pthread_barrier_wait(&all_ranks);
     NCCL(ncclCommAbort(me->comm));
     me->comm = NULL;
     CHECK(stream_wait_for(me->stream, 20), "the wait has not ended");
@@ -524,6 +530,7 @@ int main(int argc, char **argv)
 {
     const char *only = parse_scenario(argc, argv, &ranks);
     watch();
+    pthread_barrier_init(&all_ranks, NULL, (unsigned) ranks);
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
         struct scenario_argument argument = {.scenario = &scenarios[i]};
         if ((only != NULL && strcmp(only, scenarios[i].name) != 0) || ranks < scenarios[i].least)
@@ -538,5 +545,6 @@ int main(int argc, char **argv)
         printf("%s: %.2f s\n", scenarios[i].name, now() - before);
         fflush(stdout);
     }
+    pthread_barrier_destroy(&all_ranks);
     return finish("newer");
 }
