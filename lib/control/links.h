@@ -5,9 +5,10 @@
  * connections and those it uses, no rank is needed by the others, and a neighbour that goes is replaced by the one after it.
  *
  *   direct     A connection carries messages from the rank that made it to the other alone, so no two ranks race for one.
- *   notices    Messages to all, numbered by their source. A rank takes them from its connection from the source if there is
- *              one, in their order among the messages there; else the first copy that comes from a neighbour. A connection
- *              begins by telling how many notices were made before it, and the messages after that wait for those.
+ *   notices    Messages to all, numbered by their source, and passed on before anything that is said because of them. Where a
+ *              rank has a connection from the source, it takes them from there, in their order among the messages, and a copy
+ *              that comes earlier waits, with all that comes after it; else it takes the first copy. A connection begins by
+ *              telling which notices come before it, and what it carries waits for those. So causes come before effects.
  *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without that
  *              has died, and all that see it tell the others, and the dead rank, too, in case it can still hear.
  *
