@@ -75,6 +75,7 @@ static void revoke_hanging(struct rank *me)
     int flag = 6 | me->rank << 3, size = 0;
     int64_t sum = 0;
     MUST(rondo_comm_dup(me->world, &copied.world));
+    MUST(rondo_barrier(me->world)); /* a rank that revokes before another has the copy makes the copying fail there */
     if (me->rank == 0) {
         ranks_sleep(0.05);
         MUST(rondo_comm_revoke(copied.world));
