@@ -33,7 +33,7 @@ struct rondo_before {
         uint32_t source, notices;
     } of[];
 };
-enum { RONDO_BEFORE_SOURCES = 64 }; /* those whose notices were passed on last, beside this rank's own */
+enum { RONDO_BEFORE_SOURCES = 64 }; /* those whose notices were delivered last, beside this rank's own */
 
 enum rondo_link_state {
     RONDO_LINK_WAITING,    /* for the next attempt */
@@ -89,9 +89,9 @@ struct rondo_links {
     struct rondo_link **out, **in;         /* by peer; NULL: none */
     unsigned char *places;                 /* by rank; NULL: names of Unix sockets */
     uint64_t notices;                      /* this rank's */
-    uint64_t *seen, *delivered;            /* by source: the number after the last notice that was passed on, or delivered */
+    uint64_t *delivered;                   /* by source: the number after the last notice that was delivered */
     atomic_uchar *gone;                    /* by rank: the event; 0: not gone */
-    uint32_t recent[RONDO_BEFORE_SOURCES]; /* sources of notices that were passed on, latest first */
+    uint32_t recent[RONDO_BEFORE_SOURCES]; /* sources of notices that were delivered, latest first */
     uint32_t recent_count;
     unsigned char *noticed; /* by rank: died, and is still to be treated so */
     int noticed_some, some_may_resume;

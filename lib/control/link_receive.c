@@ -118,10 +118,31 @@ static void pause_link(struct rondo_links *links, struct rondo_link *link, int64
     pthread_mutex_unlock(&links->lock);
 }
 
-static void deliver_notice(struct rondo_links *links, const struct rondo_letter *head, const void *data)
+/* Moves the source to the front of those whose notices were passed on; the one that is longest there may drop out. */
+static void note_recent(struct rondo_links *links, uint32_t source)
+{
+    uint32_t place = 0;
+    while (place < links->recent_count && links->recent[place] != source)
+        place++;
+    if (place == links->recent_count && place < RONDO_BEFORE_SOURCES)
+        links->recent_count++;
+    else if (place == links->recent_count)
+        place--;
+    memmove(links->recent + 1, links->recent, place * sizeof(links->recent[0]));
+    links->recent[0] = source;
+}
+
+/* Delivers a notice, and passes it on before that: not earlier, else what another rank says because of it could come back
+ * before it is delivered. from: the peer that has told. */
+static void deliver_notice(struct rondo_links *links, const struct rondo_letter *head, const void *data, int from)
 {
     const int source = head->source;
+    struct rondo_frame frame = {head->type, source, head->destination, (uint32_t) head->bytes, data};
+    pthread_mutex_lock(&links->lock);
     links->delivered[source] = (uint64_t) ~head->destination + 1;
+    note_recent(links, (uint32_t) source);
+    rondo_links_pass_on(links, &frame, from);
+    pthread_mutex_unlock(&links->lock);
     links->some_may_resume = 1;
     if (head->type == RONDO_FRAME_GOODBYE)
         depart(links, source, RONDO_CONTROL_LEFT, -1);
@@ -143,9 +164,11 @@ static int lacks_some(const struct rondo_links *links, const struct rondo_link *
 void rondo_link_waive(struct rondo_links *links, struct rondo_link *link)
 {
     const struct rondo_before *before = link->before;
+    pthread_mutex_lock(&links->lock); /* of any thread that makes a connection */
     for (uint32_t i = 0; before != NULL && i < before->count; i++)
         if (links->delivered[before->of[i].source] < before->of[i].notices)
             links->delivered[before->of[i].source] = before->of[i].notices;
+    pthread_mutex_unlock(&links->lock);
 }
 
 /* Whether what the connection is paused for is still to come. */
@@ -163,7 +186,7 @@ void rondo_link_resume(struct rondo_links *links, struct rondo_link *link)
     pause_link(links, link, 0);
     if (held != NULL && (uint64_t) ~held->destination >= links->delivered[held->source] &&
         !rondo_links_is_gone(links, held->source))
-        deliver_notice(links, held, held->data);
+        deliver_notice(links, held, held->data, link->peer);
     free(held);
 }
 
@@ -178,20 +201,6 @@ static void hold(struct rondo_links *links, struct rondo_link *link, const struc
         pause_link(links, link, rondo_clock_ms());
 }
 
-/* Moves the source to the front of those whose notices were passed on; the one that is longest there may drop out. */
-static void note_recent(struct rondo_links *links, uint32_t source)
-{
-    uint32_t place = 0;
-    while (place < links->recent_count && links->recent[place] != source)
-        place++;
-    if (place == links->recent_count && place < RONDO_BEFORE_SOURCES)
-        links->recent_count++;
-    else if (place == links->recent_count)
-        place--;
-    memmove(links->recent + 1, links->recent, place * sizeof(links->recent[0]));
-    links->recent[0] = source;
-}
-
 static int take_notice(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     const int source = frame->source;
@@ -202,17 +211,10 @@ static int take_notice(struct rondo_links *links, struct rondo_link *link, const
         link->left = 1;
     if (source == links->options.rank || rondo_links_is_gone(links, source))
         return 0;
-    if (number >= links->seen[source]) {
-        pthread_mutex_lock(&links->lock);
-        links->seen[source] = number + 1;
-        note_recent(links, (uint32_t) source);
-        rondo_links_pass_on(links, frame, link->peer);
-        pthread_mutex_unlock(&links->lock);
-    }
     if (number < links->delivered[source])
         return 0;
     if (link == links->in[source] || !waits_for_source(links, source, number))
-        deliver_notice(links, &head, frame->data);
+        deliver_notice(links, &head, frame->data, link->peer);
     else if (!link->is_final)
         hold(links, link, frame);
     return 0;

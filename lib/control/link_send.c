@@ -65,7 +65,7 @@ int rondo_link_note_before(struct rondo_links *links, struct rondo_link *link)
     before->of[0].notices = (uint32_t) links->notices;
     for (uint32_t i = 0; i < links->recent_count; i++) {
         before->of[1 + i].source = links->recent[i];
-        before->of[1 + i].notices = (uint32_t) links->seen[links->recent[i]];
+        before->of[1 + i].notices = (uint32_t) links->delivered[links->recent[i]];
     }
     free(link->before);
     link->before = before;

@@ -310,13 +310,11 @@ rondo_result_t rondo_links_create(struct rondo_links **result, const struct rond
     pthread_mutex_init(&links->lock, NULL);
     links->out = calloc(size, sizeof(*links->out));
     links->in = calloc(size, sizeof(*links->in));
-    links->seen = calloc(size, sizeof(*links->seen));
     links->delivered = calloc(size, sizeof(*links->delivered));
     links->gone = calloc(size, sizeof(*links->gone));
     links->noticed = calloc(size, 1);
     rondo_result_t status = RONDO_SUCCESS;
-    if (links->out == NULL || links->in == NULL || links->seen == NULL || links->delivered == NULL || links->gone == NULL ||
-        links->noticed == NULL)
+    if (links->out == NULL || links->in == NULL || links->delivered == NULL || links->gone == NULL || links->noticed == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
     if (status == RONDO_SUCCESS)
         status = rondo_link_listen(links, port);
@@ -341,7 +339,6 @@ void rondo_links_destroy(struct rondo_links *links)
     free(links->places);
     free(links->out);
     free(links->in);
-    free(links->seen);
     free(links->delivered);
     free(links->gone);
     free(links->noticed);
