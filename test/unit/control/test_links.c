@@ -94,7 +94,7 @@ static void test_half_dies(void **state)
 
 /* ---- causes and effects ---- */
 
-enum { CAUSE = 20, EFFECT = 21, CAUSES = 300, THINKERS = 16 };
+enum { CAUSE = 20, EFFECT = 21, CAUSES = 100, THINKERS = 16 };
 
 /* What a rank has been told by each source's notices, and says on: an effect carries the cause that it follows. */
 struct effect {
@@ -151,7 +151,7 @@ static void test_causes_come_first(void **state)
     for (int i = 0; i < THINKERS; i++)
         assert_int_equal(ranks[i].result, RONDO_SUCCESS);
     in_parallel(ranks, THINKERS, cause);
-    for (int i = 0; i < 6000 && atomic_load(&effects) < CAUSES * THINKERS * (THINKERS - 1); i++)
+    for (int i = 0; i < 12000 && atomic_load(&effects) < CAUSES * THINKERS * (THINKERS - 1); i++)
         usleep(10000);
     assert_int_equal(atomic_load(&effects), CAUSES * THINKERS * (THINKERS - 1));
     assert_int_equal(atomic_load(&early), 0);
