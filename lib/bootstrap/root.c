@@ -157,8 +157,7 @@ static void lose(struct root *root, struct member *member)
 /* Whether the member is to be told nothing more. The anchor says itself when it ends. */
 static int is_done(const struct root *root, const struct member *member)
 {
-    return root->step == FAILED ? member->connection.queued == 0
-                                : root->step == FORMED && member != root->anchor && member->connection.queued == 0;
+    return member->connection.queued == 0 && (root->step == FAILED || (root->step == FORMED && member != root->anchor));
 }
 
 /* Losing one may break others, which failing has told. */

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -52,8 +51,6 @@ struct rondo_control {
     enum rondo_rendezvous_end end;
     char reason[RONDO_RENDEZVOUS_REASON];
 
-    atomic_int closing;
-
     pthread_mutex_t watch_mutex; /* held while the watcher is called, so that taking it away waits for it */
     int watched;                 /* -1: none */
     void (*watcher)(void *argument);
@@ -68,10 +65,10 @@ static void wake_thread(struct rondo_control *control)
     (void) written;
 }
 
-static rondo_result_t watch(struct rondo_control *control, int fd, enum rondo_watched *watched, enum rondo_watched as)
+static rondo_result_t watch(struct rondo_control *control, int fd, enum rondo_watched *watched)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = watched};
-    *watched = as;
+    *watched = RONDO_WATCHED_OTHER;
     return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) == 0
                ? RONDO_SUCCESS
                : rondo_fail(RONDO_ERR_SYSTEM, "epoll_ctl: %s", strerror(errno));
@@ -79,7 +76,7 @@ static rondo_result_t watch(struct rondo_control *control, int fd, enum rondo_wa
 
 /* ---- forming ---- */
 
-/* Says how forming has ended. reason: of the root, or NULL. */
+/* Says how forming has ended. failed: the root's frame that says why not, or NULL. */
 static void conclude(struct rondo_control *control, enum forming outcome, enum rondo_rendezvous_end end,
                      const struct rondo_frame *failed)
 {
@@ -224,11 +221,6 @@ static void serve(struct rondo_control *control, const struct epoll_event *event
     }
 }
 
-static int is_over(struct rondo_control *control)
-{
-    return atomic_load(&control->closing) && rondo_links_are_over(control->links);
-}
-
 static void *run(void *argument)
 {
     struct rondo_control *control = argument;
@@ -236,7 +228,7 @@ static void *run(void *argument)
     for (;;) {
         struct epoll_event event;
         int64_t next = rondo_links_expire(control->links), formed = form(control);
-        if (is_over(control))
+        if (rondo_links_are_over(control->links))
             return NULL;
         int64_t left = (formed < next ? formed : next) - rondo_clock_ms();
         /* One event at a time, because serving one may close what another is about. */
@@ -269,7 +261,7 @@ static rondo_result_t prepare(struct rondo_control *control)
     control->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (control->wake < 0 || control->epoll < 0)
         return rondo_fail(RONDO_ERR_SYSTEM, "%s: %s", control->wake < 0 ? "eventfd" : "epoll_create1", strerror(errno));
-    return watch(control, control->wake, &control->wake_watched, RONDO_WATCHED_OTHER);
+    return watch(control, control->wake, &control->wake_watched);
 }
 
 /* All ranks have joined: listens for them, starts the thread, and waits until the job has formed. */
@@ -280,7 +272,7 @@ static rondo_result_t form_job(struct rondo_control *control, const struct rondo
     unsigned char data[4];
     rondo_result_t result = rondo_links_create(&control->links, links, &port);
     if (result == RONDO_SUCCESS)
-        result = watch(control, control->root.fd, &control->root_watched, RONDO_WATCHED_OTHER);
+        result = watch(control, control->root.fd, &control->root_watched);
     if (result != RONDO_SUCCESS) {
         tell_root(control, RONDO_FRAME_FAILED, rondo_last_error(), strlen(rondo_last_error()));
         return result;
@@ -296,7 +288,6 @@ static rondo_result_t form_job(struct rondo_control *control, const struct rondo
     if (control->outcome == FORMED)
         return RONDO_SUCCESS;
     rondo_links_leave(control->links, rondo_clock_ms() + ENDED_MS); /* others may take the job for formed */
-    atomic_store(&control->closing, 1);
     wake_thread(control);
     pthread_join(control->thread, NULL);
     return rondo_rendezvous_failed(options, control->end, control->reason);
@@ -389,7 +380,7 @@ rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (
     if (fd >= 0 && control->watched >= 0)
         result = rondo_fail(RONDO_ERR_STATE, "descriptor %d is being watched already", control->watched);
     else if (fd >= 0)
-        result = watch(control, fd, &control->descriptor_watched, RONDO_WATCHED_OTHER);
+        result = watch(control, fd, &control->descriptor_watched);
     else if (control->watched >= 0)
         epoll_ctl(control->epoll, EPOLL_CTL_DEL, control->watched, NULL);
     if (result == RONDO_SUCCESS) {
@@ -406,7 +397,6 @@ void rondo_control_close(struct rondo_control *control, double seconds)
     if (control == NULL)
         return;
     rondo_links_leave(control->links, rondo_clock_ms() + (int64_t) (seconds * 1000));
-    atomic_store(&control->closing, 1);
     wake_thread(control);
     pthread_join(control->thread, NULL);
     destroy(control);

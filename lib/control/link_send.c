@@ -292,7 +292,6 @@ void rondo_link_introduce(struct rondo_links *links, struct rondo_link *link)
     rondo_link_tell_gone(links, link);
 }
 
-/* Opens a connection whose handshake is done, and sends what has waited for it. */
 /* Tells the peer what comes before what the connection carries. */
 static void say_before(struct rondo_links *links, struct rondo_link *link)
 {

@@ -349,12 +349,13 @@ int rondo_links_set_places(struct rondo_links *links, int first, int count, cons
 {
     if (first < 0 || count < 0 || first > links->options.size - count)
         return -1;
-    if (count > 0 && links->places == NULL)
+    if (count == 0)
+        return 0;
+    if (links->places == NULL)
         links->places = calloc((size_t) links->options.size, RONDO_ADDRESS_STORED);
-    if (count > 0 && links->places == NULL)
+    if (links->places == NULL)
         return -1;
-    if (count > 0)
-        memcpy(links->places + (size_t) first * RONDO_ADDRESS_STORED, places, (size_t) count * RONDO_ADDRESS_STORED);
+    memcpy(links->places + (size_t) first * RONDO_ADDRESS_STORED, places, (size_t) count * RONDO_ADDRESS_STORED);
     return 0;
 }
 
