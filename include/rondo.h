@@ -917,12 +917,14 @@ RONDO_API rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf);
 /** Compression of a communicator's calls. Values travel as a fixed-rate ZFP stream, so results are no longer exact, but all
  * ranks get the same bits: the rank that knew a value exactly keeps what the others read. That holds for a broadcast's root,
  * whose buffer changes, and for a rank's own part of an all-gather. Compression applies to float16, bfloat16, float and double;
- * to RONDO_SUM, RONDO_AVG, RONDO_MIN and RONDO_MAX of allreduce, reduce and reduce_scatter_block; and to the data of bcast,
- * allgather, allgatherv, alltoall, alltoallv, gather and scatter. docs/guide/compression.md has the bounds of the error. */
+ * to RONDO_SUM, RONDO_AVG, RONDO_MIN and RONDO_MAX of allreduce, reduce and reduce_scatter_block; to the data of bcast,
+ * allgather, allgatherv, alltoall, alltoallv, gather and scatter; and, between host devices, to messages.
+ * docs/guide/compression.md has the bounds of the error. */
 typedef struct {
     int rate;           /**< bits a value, 4 to 32 (double: to 64; float16, bfloat16: to 16); 0: no compression */
     size_t smallest;    /**< bytes of a call, as `rondo bench` counts them, below which it is not compressed */
-    int error_feedback; /**< 1: of persistent sums and averages, as in rondo_attr_t */
+    int error_feedback; /**< 1: sums and averages add what was lost of this rank's data: a persistent request's by its last
+                           start, any other call's by the last one with equal buffers, count, operator and root */
 } rondo_compression_t;
 /** Static initializer of a rondo_compression_t: no compression. */
 #define RONDO_COMPRESSION_DEFAULT                                                                                              \
@@ -934,7 +936,9 @@ typedef struct {
  * Compresses the calls that are made on a communicator from here on.
  *
  * It applies where type, operator and collective allow it; other calls are not compressed, and alltoallv only by rondo_attr_t.
- * Communicators that are made of this one inherit it. The world's is that of RONDO_COMPRESS and RONDO_COMPRESS_MIN.
+ * Communicators that are made of this one inherit it. The world's is that of RONDO_COMPRESS, RONDO_COMPRESS_MIN and
+ * RONDO_COMPRESS_FEEDBACK. For calls that are fed back, the communicator has as much memory as their data in floats (of double:
+ * doubles), for at most 256 pairs of buffers.
  *
  * @param comm          communicator
  * @param compression   what to apply; it is copied. NULL: no compression

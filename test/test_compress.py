@@ -41,9 +41,10 @@ def test_environment(bytes, compressed):
 
 @pytest.mark.parametrize("variable, value, compressed", [
     ("TYPES", "float", True), ("TYPES", "double,bfloat16", False), ("TYPES", "double,float", True),
-    ("COLLECTIVES", "allgather,allreduce", True), ("COLLECTIVES", "allgather,bcast", False)])
+    ("COLLECTIVES", "allgather,allreduce", True), ("COLLECTIVES", "allgather,bcast,send", False),
+    ("COMMUNICATORS", "world", True), ("COMMUNICATORS", "all", True), ("COMMUNICATORS", "hosts", False)])
 def test_environment_chooses(variable, value, compressed):
-    """The communicator's compression applies to the types and collectives that are listed."""
+    """The communicator's compression applies to the types and collectives that are listed, on the communicators that are named."""
     chosen = {f"RONDO_COMPRESS_{variable}": value}
     run(program("rondo"), "bench", "allreduce", "--ranks", 3, "--device", "host", "-c", "-b", "64K", "-e", "64K", "-n", 2,
         expect=1 if compressed else 0, RONDO_COMPRESS=6, RONDO_COMPRESS_MIN="4K", **chosen)
@@ -52,7 +53,8 @@ def test_environment_chooses(variable, value, compressed):
 def test_bad_environment():
     for rate in (3, 65, "x"):
         run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-e", 8, expect=1, RONDO_COMPRESS=rate)
-    for variable, value in (("TYPES", "int8"), ("TYPES", "float,"), ("COLLECTIVES", "barrier"), ("COLLECTIVES", "alltoallv")):
+    for variable, value in (("TYPES", "int8"), ("TYPES", "float,"), ("COLLECTIVES", "barrier"), ("COLLECTIVES", "alltoallv"), ("COMMUNICATORS", "hosts,world"),
+                            ("FEEDBACK", "2")):
         said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-e", 8, expect=1,
                    **{f"RONDO_COMPRESS_{variable}": value})
         assert f"RONDO_COMPRESS_{variable}" in said

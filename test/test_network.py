@@ -39,6 +39,13 @@ def test_pretended_hosts(what, places):
     assert "0 failures" in output
 
 
+@pytest.mark.parametrize("which, compressed", [("world", "world"), ("hosts", "world copy"), ("all", "world copy host")])
+def test_compressed_communicators(which, compressed):
+    """The world, a copy of it, and the communicator of the two ranks of the first host."""
+    output = on_one_host([0, 0, 1], "compress", "--environment", 1, RONDO_COMPRESS=6, RONDO_COMPRESS_MIN=0, RONDO_COMPRESS_COMMUNICATORS=which)
+    assert f"[0] compressed: {compressed}\n" in output
+
+
 @pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
 def test_a_network_within_a_host(what):
     """If ucx is the only transport, it also serves ranks of one host."""

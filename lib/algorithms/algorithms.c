@@ -131,6 +131,7 @@ static const struct rondo_algorithm algorithms[] = {
                 ONE(RONDO_KIND_REDUCE_SCATTER),
      .direct_writes = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .low_latency = 1,
+     .compresses = ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .two_blocks_inside = ONE(RONDO_KIND_ALLTONEXT)},
     {.name = "neighbors", .kinds = NEIGHBORS, .build = rondo_build_neighbors},
     {.name = "tree",

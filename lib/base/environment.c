@@ -183,12 +183,20 @@ static const rondo_variable_t table[] = {
     {selecting, "RONDO_COMPRESS_MIN", "256K",
      "bytes of a call below which the communicator's compression does not apply; suffixes K, M, G", SIZE, "bytes", 0,
      BYTES_MOST, ""},
+    {selecting, "RONDO_COMPRESS_FEEDBACK", "0",
+     "1: what compression loses of sums and averages is added at the next call with the same buffers; 0: it is lost", INTEGER,
+     "", 0, 1, ""},
+    {selecting, "RONDO_COMPRESS_COMMUNICATORS", "all",
+     "communicators to whose calls their compression applies: all, world (no others), or hosts (those of several hosts)",
+     CHOICE, "", 0, 0, "all,world,hosts"},
     {selecting, "RONDO_COMPRESS_TYPES", "",
      "comma-separated types to which a communicator's compression applies; unset: all that can be compressed", LIST, "", 0, 0,
      "float,double,float16,bfloat16"},
     {selecting, "RONDO_COMPRESS_COLLECTIVES", "",
-     "comma-separated collectives to which a communicator's compression applies; unset: all that can be compressed", LIST, "",
-     0, 0, "allreduce,reduce,bcast,reduce_scatter_block,allgather,allgatherv,alltoall,gather,scatter"},
+     "comma-separated collectives, and send for messages, to which a communicator's compression applies; unset: all that can "
+     "be "
+     "compressed",
+     LIST, "", 0, 0, "allreduce,reduce,bcast,reduce_scatter_block,allgather,allgatherv,alltoall,gather,scatter,send"},
 };
 
 const rondo_variable_t *rondo_environment_describe(int index)

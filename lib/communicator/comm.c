@@ -10,6 +10,7 @@
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
 #include "lib/select/registered_programs.h"
+#include "lib/select/residuals.h"
 #include "lib/submission/progress.h"
 #include "lib/submission/queue.h"
 #include "lib/connection/window.h"
@@ -211,6 +212,7 @@ static void free_parts(struct rondo_comm *comm)
 {
     free(comm->connections);
     free(comm->programs);
+    free(comm->residuals);
     free(comm->requests);
     free(comm);
 }
@@ -229,14 +231,16 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     comm->rank = -1;
     comm->connections = calloc(1, sizeof(*comm->connections));
     comm->programs = calloc(1, sizeof(*comm->programs));
+    comm->residuals = calloc(1, sizeof(*comm->residuals));
     comm->requests = calloc(1, sizeof(*comm->requests));
-    if (comm->connections == NULL || comm->programs == NULL || comm->requests == NULL) {
+    if (comm->connections == NULL || comm->programs == NULL || comm->residuals == NULL || comm->requests == NULL) {
         free_parts(comm);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator");
     }
     pthread_mutex_init(&comm->requests->lane_lock, NULL);
     pthread_mutex_init(&comm->requests->stream_lock, NULL);
     pthread_mutex_init(&comm->programs->plan_lock, NULL);
+    pthread_mutex_init(&comm->residuals->lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
     comm->acknowledged = calloc((size_t) size, 1);
     comm->requests->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->requests->persistent_p2p));
@@ -295,6 +299,8 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     pthread_mutex_destroy(&comm->requests->lane_lock);
     pthread_mutex_destroy(&comm->requests->stream_lock);
     pthread_mutex_destroy(&comm->programs->plan_lock);
+    rondo_residuals_free(comm);
+    pthread_mutex_destroy(&comm->residuals->lock);
     rondo_topology_free(&comm->topology);
     free(comm->requests->persistent_p2p);
     free(comm->requests->messages);

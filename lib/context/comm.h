@@ -14,6 +14,7 @@
 struct rondo_runtime;
 struct rondo_comm_connections;
 struct rondo_comm_programs;
+struct rondo_comm_residuals;
 struct rondo_comm_requests;
 
 /* How many communicators of the same members, in one order and with one tag, were made of a communicator. */
@@ -55,6 +56,7 @@ struct rondo_comm {
     /* Parts, each declared and accessed by one room alone: */
     struct rondo_comm_connections *connections; /* lib/connection/comm_connections.h */
     struct rondo_comm_programs *programs;       /* lib/connection/plan_cache.h */
+    struct rondo_comm_residuals *residuals;     /* lib/select/residuals.h */
     struct rondo_comm_requests *requests;       /* lib/submission/request.h */
 };
 

@@ -14,6 +14,9 @@ enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO
 
 enum rondo_single_copy { RONDO_SINGLE_COPY_AUTO, RONDO_SINGLE_COPY_OFF, RONDO_SINGLE_COPY_CMA, RONDO_SINGLE_COPY_REFUSED };
 
+/* To which communicators' calls their compression applies: words of RONDO_COMPRESS_COMMUNICATORS. */
+enum rondo_compressed_comms { RONDO_COMPRESSED_ALL, RONDO_COMPRESSED_WORLD, RONDO_COMPRESSED_HOSTS };
+
 struct rondo_settings {
     double timeout;         /* seconds; 0: none */
     double connect_timeout; /* seconds */
@@ -30,8 +33,9 @@ struct rondo_settings {
     int multicast;                        /* whether multicast connectors may be used */
     enum rondo_single_copy single_copy;   /* CMA: of any size; REFUSED: the same, but no source can be read */
     rondo_compression_t compression;      /* of the world */
-    uint32_t compressed_types;            /* set of rondo_datatype_t to which a communicator's compression applies */
-    uint32_t compressed_kinds;            /* set of enum rondo_kind, in the same way */
+    enum rondo_compressed_comms compressed_comms;
+    uint32_t compressed_types; /* set of rondo_datatype_t to which a communicator's compression applies */
+    uint32_t compressed_kinds; /* set of enum rondo_kind, in the same way */
 };
 
 #endif

@@ -143,6 +143,8 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     startup->slot_bytes = integer(&reader, -1, "RONDO_SLOT_BYTES", NULL);
     settings->compression.rate = (int) integer(&reader, -1, "RONDO_COMPRESS", NULL);
     settings->compression.smallest = (size_t) integer(&reader, -1, "RONDO_COMPRESS_MIN", NULL);
+    settings->compression.error_feedback = (int) integer(&reader, -1, "RONDO_COMPRESS_FEEDBACK", NULL);
+    settings->compressed_comms = (enum rondo_compressed_comms) choice(&reader, NULL, "RONDO_COMPRESS_COMMUNICATORS", NULL);
     settings->compressed_types = listed(&reader, "RONDO_COMPRESS_TYPES", type_name, RONDO_DATATYPE_COUNT);
     settings->compressed_kinds = listed(&reader, "RONDO_COMPRESS_COLLECTIVES", kind_name, RONDO_KINDS < 32 ? RONDO_KINDS : 32);
     startup->transports = text(&reader, config->transports, "RONDO_TRANSPORTS", FIELD "transports");

@@ -14,7 +14,7 @@
 
 static const uint32_t compressed_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(BCAST) | KIND(REDUCE_SCATTER_BLOCK) |
                                          KIND(ALLGATHER) | KIND(ALLGATHERV) | KIND(ALLTOALL) | KIND(ALLTOALLV) | KIND(GATHER) |
-                                         KIND(SCATTER);
+                                         KIND(SCATTER) | KIND(SEND_TO) | KIND(RECEIVE_FROM);
 static const uint32_t reducing_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(REDUCE_SCATTER_BLOCK);
 
 static int reduces(const struct rondo_call *call)
@@ -45,25 +45,44 @@ static int has_bound(const struct rondo_call *call)
     return !reduces(call) || call->op == RONDO_SUM || call->op == RONDO_AVG || call->op == RONDO_MIN || call->op == RONDO_MAX;
 }
 
-static int fits(const struct rondo_call *call, int rate)
+/* Messages are compressed between host devices; on GPUs that has not been tried. */
+static int is_compressed(const struct rondo_comm *comm, enum rondo_kind kind)
 {
-    return (compressed_kinds >> call->kind & 1) && rate <= most_rate(call->type) && has_bound(call);
+    return (compressed_kinds >> kind & 1) && (comm->hosts_only || !rondo_kind_is_p2p(kind));
 }
 
-static int can_feed_back(const struct rondo_call *call, int persistent)
+static int fits(const struct rondo_comm *comm, const struct rondo_call *call, int rate)
 {
-    return persistent && reduces(call) && (call->op == RONDO_SUM || call->op == RONDO_AVG);
+    return is_compressed(comm, call->kind) && rate <= most_rate(call->type) && has_bound(call);
 }
 
-static rondo_result_t check_rate(const struct rondo_call *call, int rate)
+/* Whether the settings let a communicator's compression apply to calls on it of that type and kind. The two ends of a message
+ * are of one kind there. */
+static int is_admitted(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const struct rondo_settings *settings = &comm->runtime->settings;
+    const enum rondo_kind kind = rondo_kind_is_p2p(call->kind) ? RONDO_KIND_SEND_TO : call->kind;
+    if ((settings->compressed_comms == RONDO_COMPRESSED_WORLD && comm != comm->runtime->world) ||
+        (settings->compressed_comms == RONDO_COMPRESSED_HOSTS && comm->topology.nodes < 2))
+        return 0;
+    return (settings->compressed_types >> call->type & 1) && (settings->compressed_kinds >> kind & 1);
+}
+
+static int can_feed_back(const struct rondo_call *call)
+{
+    return reduces(call) && (call->op == RONDO_SUM || call->op == RONDO_AVG);
+}
+
+static rondo_result_t check_rate(const struct rondo_comm *comm, const struct rondo_call *call, int rate)
 {
     const char *function = rondo_kind_name(call->kind);
     int most = most_rate(call->type);
     if (rate < RONDO_ZFP_RATE_MIN || rate > RONDO_ZFP_RATE_DOUBLE)
         FAIL(RONDO_ERR_ARGUMENT, "%s: compress_rate %d is not in [%d, %d] bits a value", function, rate, RONDO_ZFP_RATE_MIN,
              RONDO_ZFP_RATE_DOUBLE);
-    if (!(compressed_kinds >> call->kind & 1))
-        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this collective is not compressed", function, rate);
+    if (!is_compressed(comm, call->kind))
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this call is not compressed%s", function, rate,
+             rondo_kind_is_p2p(call->kind) ? " where a rank is on a GPU" : "");
     if (most == 0)
         FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: %s is not compressed (float16, bfloat16, float and double are)",
              function, rate, rondo_type_name(call->type));
@@ -76,18 +95,14 @@ static rondo_result_t check_rate(const struct rondo_call *call, int rate)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t check_feedback(const struct rondo_call *call, int persistent)
+static rondo_result_t check_feedback(const struct rondo_call *call)
 {
-    const char *function = rondo_kind_name(call->kind);
-    if (!persistent)
-        FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback needs a persistent operation", function);
-    if (!can_feed_back(call, persistent))
-        FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback is for sums and averages", function);
+    if (!can_feed_back(call))
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback is for sums and averages", rondo_kind_name(call->kind));
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, int persistent,
-                                        struct rondo_call *call)
+rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, struct rondo_call *call)
 {
     const rondo_compression_t *common = &comm->compression;
     call->rate = 0;
@@ -97,9 +112,9 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     if (attr->compress_rate == RONDO_COMPRESS_NEVER || call->kind == RONDO_KIND_BARRIER)
         return RONDO_SUCCESS;
     if (attr->compress_rate != 0) {
-        rondo_result_t result = check_rate(call, attr->compress_rate);
+        rondo_result_t result = check_rate(comm, call, attr->compress_rate);
         if (result == RONDO_SUCCESS && attr->error_feedback)
-            result = check_feedback(call, persistent);
+            result = check_feedback(call);
         if (result != RONDO_SUCCESS)
             return result;
         call->rate = (uint32_t) attr->compress_rate;
@@ -111,20 +126,12 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     /* A call of a kind, type or operator that cannot be compressed is transmitted unchanged. All ranks compute the same bytes,
      * except where a rank does not know the sizes of its peers. */
     size_t bytes = rondo_call_bytes(comm, call);
-    if (rondo_kind_has_own_counts(call->kind) || bytes < common->smallest || !fits(call, common->rate))
-        return RONDO_SUCCESS;
-    const struct rondo_settings *settings = &comm->runtime->settings;
-    if (!(settings->compressed_types >> call->type & 1) || !(settings->compressed_kinds >> call->kind & 1))
+    if (rondo_kind_has_own_counts(call->kind) || bytes < common->smallest || !fits(comm, call, common->rate) ||
+        !is_admitted(comm, call))
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
-    call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);
+    call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call);
     return RONDO_SUCCESS;
-}
-
-size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
-{
-    size_t computed = call->type == RONDO_DOUBLE ? sizeof(double) : sizeof(float);
-    return call->count * computed * (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ? (size_t) comm->size : 1);
 }
 
 /* ---- the public calls ---- */

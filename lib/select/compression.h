@@ -11,10 +11,6 @@
 /* Sets the call's rate (bits per value; 0: not compressed) and feedback. The call's own attributes come first;
  * RONDO_ERR_ARGUMENT or RONDO_ERR_UNSUPPORTED if the call cannot have them. Otherwise the communicator's apply, where the call
  * can have them. Takes no lock. The result depends only on what all ranks know, so it is the same on all ranks. */
-rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, int persistent,
-                                        struct rondo_call *call);
-
-/* The size, in bytes, of a call's residuals (error feedback). */
-size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
+rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, struct rondo_call *call);
 
 #endif

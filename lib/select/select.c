@@ -66,6 +66,9 @@ static const char *compressed_by_size(const struct rondo_comm *comm, const struc
     case RONDO_KIND_GATHER:
     case RONDO_KIND_SCATTER:
         return "linear";
+    case RONDO_KIND_SEND_TO:
+    case RONDO_KIND_RECEIVE_FROM:
+        return "chain";
     default:
         return "ring";
     }

@@ -4,7 +4,7 @@
 
 #include "lib/call/elements.h"
 #include "lib/call/user_operators.h"
-#include "lib/select/compression.h"
+#include "lib/select/residuals.h"
 #include "device/engine/use.h"
 #include "device/move/mover_table.h"
 #include "lib/connection/copy_engine.h"
@@ -231,20 +231,11 @@ static void set_window(struct rondo_request *request, enum rondo_buffer which)
         rondo_window_find(request->comm, buffer, 1, window);
 }
 
-/* Allocates the residual of error feedback, all zeros: nothing has been rounded off yet. */
-static rondo_result_t make_residual(struct rondo_request *request)
+static rondo_result_t set_residual(struct rondo_request *request)
 {
-    struct rondo_device *device = request->runtime->device;
-    request->residual_bytes = rondo_residual_bytes(request->comm, &request->call);
-    request->residual = device->kind->allocate(device, request->residual_bytes);
-    request->operation->residual = request->residual;
-    void *zeros = calloc(1, request->residual_bytes);
-    if (request->residual == NULL || zeros == NULL) {
-        free(zeros);
-        return rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of residuals", request->residual_bytes);
-    }
-    rondo_result_t result = device->kind->upload(device, request->residual, zeros, request->residual_bytes);
-    free(zeros);
+    rondo_result_t result = rondo_residual_use(request->comm, &request->call, !request->persistent, &request->residual);
+    if (result == RONDO_SUCCESS)
+        request->operation->residual = request->residual->memory;
     return result;
 }
 
@@ -467,7 +458,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of scratch", request->scratch_bytes);
     }
     if (result == RONDO_SUCCESS && operation->rate != 0 && call->feedback)
-        result = make_residual(request);
+        result = set_residual(request);
     if (result == RONDO_SUCCESS)
         result = rondo_slice_operation(request, binding->plan, choice, extents.largest);
     for (int b = 0; b < RONDO_BUFFERS; b++)
@@ -521,7 +512,7 @@ void rondo_operation_unbind(struct rondo_request *request)
         request->scratch = NULL;
     }
     if (request->residual != NULL) {
-        device->kind->release(device, request->residual, request->residual_bytes);
+        rondo_residual_release(request->comm, request->residual);
         request->residual = NULL;
     }
 }

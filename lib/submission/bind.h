@@ -13,7 +13,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
 /* Gives a bound request other buffers. The request is inactive, and the same choice is right for a call on these buffers
  * (lib/submission/request_cache.c: is_alike). */
 void rondo_operation_move(struct rondo_request *request, const void *send, void *recv);
-/* Frees the layouts, the scratch and the residual of an inactive request. Idempotent. */
+/* Frees the layouts and the scratch of an inactive request, and ends its use of a residual. Idempotent. */
 void rondo_operation_unbind(struct rondo_request *request);
 
 /* Sets *input and *output to the buffers that the call reads and writes, with RONDO_IN_PLACE resolved; NULL: this rank has

@@ -353,7 +353,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     if (status != RONDO_SUCCESS)
         return status;
     attr = attr != NULL ? attr : &defaults;
-    status = rondo_compression_choose(comm, attr, form == RONDO_FORM_PERSISTENT, &call);
+    status = rondo_compression_choose(comm, attr, &call);
     if (status != RONDO_SUCCESS)
         return status;
     if (form == RONDO_FORM_BLOCKING || form == RONDO_FORM_STARTED) {

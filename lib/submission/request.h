@@ -57,8 +57,7 @@ struct rondo_request {
     size_t table_entries[RONDO_BUFFERS];
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
-    void *residual; /* what compression has rounded off, with error feedback; device memory, owned */
-    size_t residual_bytes;
+    struct rondo_residual *residual; /* with error feedback; used until the request is unbound */
     /* Queue lock: */
     uint64_t number;        /* its place among the operations that were started in the lane */
     uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */

@@ -50,8 +50,10 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
         request->programs != __atomic_load_n(&request->comm->programs->registered, __ATOMIC_RELAXED) ||
         request->reachable != reachable)
         return 0;
-    /* With other buffers, a reduce-scatter's result may be a block of its input or not, which the binding depends on. */
-    return same_buffers || own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    /* With other buffers, a reduce-scatter's result may be a block of its input or not, which the binding depends on; and what
+     * compression loses is that of the buffers. */
+    return own->feedback == call->feedback &&
+           (same_buffers || (own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK && !own->feedback));
 }
 
 /* The call's place in the lane's cache: a hash of what calls differ in most, the same of a resolved call. Written under the

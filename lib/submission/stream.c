@@ -46,7 +46,7 @@ rondo_result_t rondo_stream_idle(const struct rondo_host_lane *lane, int *idle)
     return *idle && lane->id == RONDO_LANE_STREAM ? rondo_copy_engine_idle(lane->comm, idle) : result;
 }
 
-/* ---- retired requests: they own layouts and scratch that their kernels may not have read yet ---- */
+/* ---- retired requests: they have layouts, scratch and residuals that their kernels may still use ---- */
 
 /* Whether the request's kernel has ended, as far as is known. */
 static int is_executed(const struct rondo_request *request)
@@ -61,7 +61,8 @@ static int is_executed(const struct rondo_request *request)
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
-    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL) {
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL &&
+        request->residual == NULL) {
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }

@@ -332,7 +332,7 @@ static void run(struct trial *t)
 
 /* ---- the trials ---- */
 
-static long ranks = 4, seed = 1, rounds = 60, all_rates = 0;
+static long ranks = 4, seed = 1, rounds = 60, all_rates = 0, by_environment = 0;
 
 static const rondo_datatype_t types[] = {RONDO_FLOAT, RONDO_DOUBLE, RONDO_FLOAT16, RONDO_BFLOAT16};
 static const int most_rates[] = {32, 64, 16, 16};
@@ -425,6 +425,147 @@ static void feedback_helps(struct rank *me, const char *algorithm)
     free(sum);
 }
 
+/* The same for calls that are not persistent, which find what was lost by their buffers: three of them in turn, blocking, not
+ * blocking, and in place. */
+static void feedback_of_calls(struct rank *me)
+{
+    enum { COUNT = 4000, ROUNDS = 40, BUFFERS = 3 };
+    const size_t bytes = COUNT * sizeof(float);
+    double off[2][BUFFERS] = {{0}}, *sums = calloc(2 * BUFFERS * COUNT, sizeof(*sums));
+    float *image = malloc(bytes), *send[BUFFERS], *receive[BUFFERS];
+    if (sums == NULL || image == NULL)
+        exit(1);
+    for (int b = 0; b < BUFFERS; b++) {
+        send[b] = ranks_allocate(bytes);
+        receive[b] = ranks_allocate(bytes);
+    }
+    for (int feedback = 0; feedback < 2; feedback++) {
+        rondo_compression_t compression = {.rate = 6, .error_feedback = feedback};
+        MUST(rondo_comm_set_compression(me->world, &compression));
+        for (int call = 0; call < ROUNDS * BUFFERS; call++) {
+            const int b = call % BUFFERS, in_place = b == BUFFERS - 1;
+            struct trial t = {.me = me, .type = RONDO_FLOAT, .op = RONDO_SUM, .count = COUNT, .seed = 30 + (uint64_t) b};
+            double *sum = sums + (feedback * BUFFERS + b) * COUNT;
+            rondo_request_t request;
+            STEP("feedback %d of call %d", feedback, call);
+            fill(&t, image, COUNT);
+            ranks_put(in_place ? receive[b] : send[b], image, bytes);
+            if (b == 1) {
+                MUST(rondo_iallreduce(send[b], receive[b], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &request));
+                MUST(rondo_wait(request));
+            } else {
+                MUST(
+                    rondo_allreduce(in_place ? RONDO_IN_PLACE : send[b], receive[b], COUNT, RONDO_FLOAT, RONDO_SUM, me->world));
+            }
+            ranks_get(image, receive[b], bytes);
+            for (size_t i = 0; i < COUNT; i++)
+                sum[i] += (double) image[i];
+            for (size_t i = 0; call >= (ROUNDS - 1) * BUFFERS && i < COUNT; i++) {
+                double difference = sum[i] / ROUNDS - expected(&t, me->rank, i);
+                off[feedback][b] += difference * difference;
+            }
+        }
+    }
+    for (int b = 0; b < BUFFERS; b++) {
+        CHECK(me->size == 1 || sqrt(off[1][b]) < sqrt(off[0][b]) * 4 / ROUNDS,
+              "calls with buffers %d: off by %g with feedback, %g without", b, sqrt(off[1][b] / COUNT),
+              sqrt(off[0][b] / COUNT));
+        ranks_release(send[b]);
+        ranks_release(receive[b]);
+    }
+    MUST(rondo_comm_set_compression(me->world, NULL));
+    free(image);
+    free(sums);
+}
+
+/* More buffers than a communicator has residuals for: what was lost of the oldest is forgotten. */
+static void feedback_of_many_buffers(struct rank *me)
+{
+    enum { COUNT = 64, BUFFERS = 300 };
+    rondo_compression_t compression = {.rate = 12, .error_feedback = 1};
+    float *send = ranks_allocate(BUFFERS * COUNT * sizeof(float)), *receive = ranks_allocate(BUFFERS * COUNT * sizeof(float));
+    float image[COUNT];
+    struct trial t = {.me = me, .type = RONDO_FLOAT, .op = RONDO_SUM, .count = COUNT, .rate = 11, .algorithm = "", .seed = 8};
+    MUST(rondo_comm_set_compression(me->world, &compression));
+    fill(&t, image, COUNT);
+    for (int call = 0; call < 2 * BUFFERS; call++) {
+        const size_t at = (size_t) (call % BUFFERS) * COUNT;
+        STEP("feedback, buffers of call %d", call);
+        ranks_put(send + at, image, sizeof(image));
+        MUST(rondo_allreduce(send + at, receive + at, COUNT, RONDO_FLOAT, RONDO_SUM, me->world));
+        float result[COUNT];
+        ranks_get(result, receive + at, sizeof(result));
+        compare_values(&t, result, COUNT); /* within twice the error of one call, which is that of one bit less */
+    }
+    MUST(rondo_comm_set_compression(me->world, NULL));
+    ranks_release(send);
+    ranks_release(receive);
+}
+
+/* Messages around a ring, of every type and some lengths: in a group, blocking, and persistent. */
+static void messages(struct rank *me)
+{
+    enum { MOST = 70001, FORMS = 3 };
+    static const size_t lengths[] = {1, 17, 4099, MOST};
+    const int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
+    char *image = malloc(MOST * sizeof(double)), *send = ranks_allocate(MOST * sizeof(double));
+    char *receive = ranks_allocate(MOST * sizeof(double));
+    rondo_compression_t compression = {.rate = 9};
+    rondo_attr_t attr = {.compress_rate = 9};
+    rondo_request_t requests[2];
+    rondo_stats_t before, after;
+    if (image == NULL)
+        exit(1);
+    for (int call = 0; call < 4 * 4 * FORMS && me->size > 1; call++) {
+        const int form = call % FORMS;
+        struct trial t = {.me = me,
+                          .what = BCAST,
+                          .type = types[call / FORMS % 4],
+                          .count = lengths[call / FORMS / 4],
+                          .rate = 9,
+                          .root = previous,
+                          .algorithm = "",
+                          .seed = 70 + (uint64_t) call};
+        const size_t bytes = t.count * bytes_of(t.type);
+        snprintf(t.text, sizeof(t.text), "message %d of %zu elements of type %d from rank %d", call, t.count, (int) t.type,
+                 previous);
+        STEP("%s", t.text);
+        for (size_t i = 0; i < t.count; i++)
+            store(t.type, image, i, value(&t, me->rank, i));
+        ranks_put(send, image, bytes);
+        MUST(rondo_get_stats(me->runtime, &before));
+        MUST(rondo_comm_set_compression(me->world, form == 2 ? NULL : &compression));
+        if (form == 0) {
+            MUST(rondo_group_start(me->world));
+            MUST(rondo_send(send, t.count, t.type, next, me->world));
+            MUST(rondo_recv(receive, t.count, t.type, previous, me->world));
+            MUST(rondo_group_end(me->world));
+        } else if (form == 1) {
+            MUST(rondo_irecv(receive, t.count, t.type, previous, me->world, &requests[0]));
+            MUST(rondo_send(send, t.count, t.type, next, me->world));
+            MUST(rondo_wait(requests[0]));
+        } else {
+            MUST(rondo_recv_init(receive, t.count, t.type, previous, me->world, &attr, &requests[0]));
+            MUST(rondo_send_init(send, t.count, t.type, next, me->world, &attr, &requests[1]));
+            for (int i = 0; i < 2; i++)
+                MUST(rondo_start(requests[i]));
+            for (int i = 0; i < 2; i++)
+                MUST(rondo_wait(requests[i]));
+            for (int i = 0; i < 2; i++)
+                MUST(rondo_request_free(&requests[i]));
+        }
+        MUST(rondo_get_stats(me->runtime, &after));
+        ranks_get(image, receive, bytes);
+        compare_values(&t, image, t.count);
+        CHECK(t.count < MOST || after.bytes_saved - before.bytes_saved > bytes / 3, "%s: only %llu bytes of %zu saved", t.text,
+              (unsigned long long) (after.bytes_saved - before.bytes_saved), bytes);
+    }
+    MUST(rondo_comm_set_compression(me->world, NULL));
+    ranks_release(send);
+    ranks_release(receive);
+    free(image);
+}
+
 /* A communicator's compression: its smallest size, its inheritance by children, the calls that it does not apply to, and its
  * counters. */
 static void communicator(struct rank *me)
@@ -482,6 +623,33 @@ static void communicator(struct rank *me)
     ranks_release(device_out);
 }
 
+static uint64_t saved_on(struct rank *me, rondo_comm_t comm, float *memory)
+{
+    rondo_stats_t before, after;
+    MUST(rondo_get_stats(me->runtime, &before));
+    MUST(rondo_allreduce(RONDO_IN_PLACE, memory, 4096, RONDO_FLOAT, RONDO_SUM, comm));
+    MUST(rondo_get_stats(me->runtime, &after));
+    return after.bytes_saved - before.bytes_saved;
+}
+
+/* Says on which of the world, a copy of it and the ranks of this host the environment's compression applies. */
+static void environment(struct rank *me)
+{
+    rondo_comm_t copy, host;
+    float *memory = ranks_allocate(4096 * sizeof(float)), zeros[4096] = {0};
+    ranks_put(memory, zeros, sizeof(zeros));
+    MUST(rondo_comm_dup(me->world, &copy));
+    MUST(rondo_comm_split(me->world, me->rank / 2, 0, &host)); /* two ranks a host */
+    const uint64_t world_saved = saved_on(me, me->world, memory), copy_saved = saved_on(me, copy, memory);
+    const uint64_t host_saved = saved_on(me, host, memory);
+    if (me->rank == 0)
+        printf("compressed:%s%s%s\n", world_saved > 0 ? " world" : "", copy_saved > 0 ? " copy" : "",
+               host_saved > 0 ? " host" : "");
+    MUST(rondo_comm_free(&host));
+    MUST(rondo_comm_free(&copy));
+    ranks_release(memory);
+}
+
 static void refusals(struct rank *me)
 {
     float *send = ranks_allocate(256 * sizeof(float)), *receive = send + 128;
@@ -531,6 +699,10 @@ static void everything(struct rank *me)
     communicator(me);
     feedback_helps(me, "ring");
     feedback_helps(me, "recursive-doubling");
+    feedback_of_calls(me);
+    feedback_of_many_buffers(me);
+    if (ranks_device() == RONDO_DEVICE_HOST)
+        messages(me);
     if (all_rates)
         every_rate(me, &state);
     for (long round = 0; round < rounds; round++) {
@@ -550,8 +722,9 @@ int main(int argc, char **argv)
         {"--seed", &seed, NULL, "of the trials"},
         {"--rounds", &rounds, NULL, "random trials"},
         {"--rates", &all_rates, NULL, "1: every rate of every type too"},
+        {"--environment", &by_environment, NULL, "1: say which communicators are compressed, and nothing else"},
     };
-    ranks_parse(argc, argv, options, 4);
-    ranks_run((int) ranks, NULL, everything, NULL);
+    ranks_parse(argc, argv, options, 5);
+    ranks_run((int) ranks, NULL, by_environment ? environment : everything, NULL);
     return ranks_finish("compress");
 }
