@@ -128,14 +128,15 @@ static bool make_sums(struct worker *worker)
     return true;
 }
 
-/* Rank 0, which has been here longest, gives the others what it has. */
-static bool share_state(struct worker *worker)
+/* Rank 0, which has been here longest, gives the others what it has. *known: whether it has something. */
+static bool share_state(struct worker *worker, bool *known)
 {
     int32_t state[2] = {worker->step, worker->has_state};
     if (rondo_bcast(state, 2, RONDO_INT32, 0, worker->comm) != RONDO_SUCCESS)
         return false;
-    if (!state[1])
-        give_up("all ranks that knew the network have died");
+    *known = state[1];
+    if (!*known)
+        return true;
     worker->step = state[0];
     for (int i = 0; i < NETWORK_TENSORS; i++) {
         const struct tensor *tensor = &worker->network.tensors[i];
@@ -165,32 +166,44 @@ static void shrink(struct worker *worker)
     use(worker, rest);
 }
 
-/* Returns when all ranks that live have the same state and requests for the sums. */
-static void settle(struct worker *worker)
+/* Returns when all ranks that live have the same state and requests for the sums. False: none that has a state is here. The job
+ * was made of newcomers and of the ranks of another job, which have left this one, because one of them could not come. */
+static bool settle(struct worker *worker)
 {
-    for (int shrinks = 0; !all_right(worker, make_sums(worker) && share_state(worker)); shrinks++) {
+    bool known = false;
+    for (int shrinks = 0; !all_right(worker, make_sums(worker) && share_state(worker, &known)); shrinks++) {
         if (shrinks == MOST_SHRINKS)
             give_up("no end of deaths");
         shrink(worker);
     }
-    worker->has_state = true;
-    tell(worker, (struct note){.kind = READY});
+    worker->has_state = known;
+    if (known)
+        tell(worker, (struct note){.kind = READY});
+    return known;
 }
 
 static void recover(struct worker *worker)
 {
     shrink(worker);
-    settle(worker);
+    settle(worker); /* this rank has a state */
 }
 
-static void enter(struct worker *worker, rondo_t runtime)
+static bool enter(struct worker *worker, rondo_t runtime)
 {
     rondo_comm_t world;
     CHECK(rondo_comm_world(runtime, &world));
     use(worker, world);
     worker->runtime = runtime;
     worker->world = world;
-    settle(worker);
+    return settle(worker);
+}
+
+/* Leaves the job. */
+static void leave(struct worker *worker)
+{
+    free_sums(worker);
+    CHECK(rondo_finalize(worker->runtime)); /* frees its communicators, too */
+    worker->comm = worker->world = NULL;
 }
 
 static rondo_config_t configuration(void)
@@ -214,10 +227,11 @@ static bool join(struct worker *worker)
         config.rank = place.rank;
         config.size = place.size;
         config.unique_id = &place.id;
-        if (rondo_init(&runtime, &config) == RONDO_SUCCESS) {
-            enter(worker, runtime);
+        if (rondo_init(&runtime, &config) != RONDO_SUCCESS)
+            continue; /* one that was to join with it has died */
+        if (enter(worker, runtime))
             return true;
-        } /* else one that was to join with it has died */
+        leave(worker);
     }
 }
 
@@ -244,9 +258,7 @@ static bool take_in(struct worker *worker)
     }
     if (!grown)
         return true;
-    free_sums(worker);
-    CHECK(rondo_finalize(worker->runtime)); /* frees its communicators, too */
-    worker->comm = worker->world = NULL;
+    leave(worker);
     enter(worker, grown);
     return false;
 }
@@ -319,8 +331,7 @@ static void run_rank(const struct options *options)
                                 .hash = network_hash(&worker.network),
                                 .checksum = network_checksum(&worker.network),
                                 .accuracy = 100.0 * correct / worker.samples.test_count});
-    free_sums(&worker);
-    CHECK(rondo_finalize(worker.runtime));
+    leave(&worker);
     network_destroy(&worker.network);
     samples_free(&worker.samples);
     free(worker.order);
