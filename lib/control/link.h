@@ -66,6 +66,7 @@ struct rondo_link {
     int64_t since, again, deadline; /* of the first attempt; of the next; of this one */
     int error;                      /* errno of the last attempt */
     struct rondo_letters letters;   /* to be sent */
+    int has_message;                /* one of them is for the peer alone, which has not been told to await it */
     struct rondo_letter *spare;     /* for a notice when memory is out */
 
     /* of those that others make */
@@ -91,6 +92,7 @@ struct rondo_links {
     uint64_t notices;                      /* this rank's */
     uint64_t *delivered;                   /* by source: the number after the last notice that was delivered */
     atomic_uchar *gone;                    /* by rank: the event; 0: not gone */
+    unsigned char *awaited;                /* by rank: it connects to this one, to say what comes before its next notice */
     uint32_t recent[RONDO_BEFORE_SOURCES]; /* sources of notices that were delivered, latest first */
     uint32_t recent_count;
     unsigned char *noticed; /* by rank: died, and is still to be treated so */

@@ -35,6 +35,7 @@ static void depart(struct rondo_links *links, int rank, enum rondo_control_event
     struct rondo_frame frame = {.type = (uint32_t) event, .source = rank, .destination = RONDO_CONTROL_ALL};
     pthread_mutex_lock(&links->lock);
     atomic_store(&links->gone[rank], (unsigned char) event);
+    links->awaited[rank] = 0;
     struct rondo_link *both[2] = {links->out[rank], links->in[rank]};
     for (int i = 0; i < 2; i++) {
         if (both[i] == NULL)
@@ -106,7 +107,16 @@ static void deliver(struct rondo_links *links, uint32_t type, int source, const 
 static int waits_for_source(const struct rondo_links *links, int source, uint64_t number)
 {
     const struct rondo_link *own = links->in[source];
-    return own != NULL && (!own->begun || number >= own->begin) && number >= links->delivered[source];
+    const int comes = own != NULL ? !own->begun || number >= own->begin : links->awaited[source];
+    return comes && number >= links->delivered[source];
+}
+
+/* The source connects to these ranks. One that has got this over the new connection has it already. */
+static void await_source(struct rondo_links *links, int source, const unsigned char *ranks, size_t bytes)
+{
+    for (size_t at = 0; at + 4 <= bytes; at += 4)
+        if (rondo_frame_load32(ranks + at) == (uint32_t) links->options.rank)
+            links->awaited[source] = links->in[source] == NULL;
 }
 
 /* Nothing more is read from the connection, or it is again. */
@@ -146,6 +156,8 @@ static void deliver_notice(struct rondo_links *links, const struct rondo_letter 
     links->some_may_resume = 1;
     if (head->type == RONDO_FRAME_GOODBYE)
         depart(links, source, RONDO_CONTROL_LEFT, -1);
+    else if (head->type == RONDO_FRAME_AWAIT)
+        await_source(links, source, data, head->bytes);
     else
         deliver(links, head->type, source, data, head->bytes);
 }
@@ -252,6 +264,7 @@ static int begin(struct rondo_links *links, struct rondo_link *link, const struc
         return 0;
     link->begin = link->before->of[0].notices;
     link->begun = 1;
+    links->awaited[link->peer] = 0;
     links->some_may_resume = 1;
     if (is_waiting(links, link) && !link->is_final)
         pause_link(links, link, rondo_clock_ms());
@@ -286,7 +299,7 @@ static int take_event(struct rondo_links *links, struct rondo_link *link, const 
         return 0;
     else if (frame->type == RONDO_CONTROL_DIED && !link->is_final) /* else two that cannot hear each other would both die */
         hear_of_death(links, link, rank);
-    else if (frame->type == RONDO_CONTROL_LEFT && links->in[rank] == NULL) /* else its own connection will say so */
+    else if (frame->type == RONDO_CONTROL_LEFT && links->in[rank] == NULL && !links->awaited[rank]) /* else it says so itself */
         depart(links, rank, RONDO_CONTROL_LEFT, link->peer);
     return 0;
 }
@@ -323,11 +336,12 @@ static int take(struct rondo_links *links, struct rondo_link *link, const struct
     default:
         break;
     }
-    if (frame->type != RONDO_FRAME_GOODBYE && frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
+    const int own = frame->type < RONDO_CONTROL_FIRST_USER_TYPE;
+    if (own && frame->type != RONDO_FRAME_GOODBYE && frame->type != RONDO_FRAME_AWAIT)
         return -1;
     if (frame->destination < 0)
         return take_notice(links, link, frame);
-    if (frame->destination != links->options.rank || frame->source != link->peer || link->is_out)
+    if (own || frame->destination != links->options.rank || frame->source != link->peer || link->is_out)
         return -1;
     if (!rondo_links_is_gone(links, frame->source))
         deliver(links, frame->type, frame->source, frame->data, frame->bytes);

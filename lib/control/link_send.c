@@ -190,10 +190,17 @@ void rondo_link_flush(struct rondo_links *links, struct rondo_link *link)
     rondo_link_watch(links, link);
 }
 
+/* Whether the letter must be put although memory is out: a notice, and what the connections say, but for what only improves the
+ * order. */
+static int is_vital(const struct rondo_letter *letter)
+{
+    return letter->destination < 0 && letter->type != RONDO_FRAME_AWAIT;
+}
+
 static int put_frame(struct rondo_link *link, const struct rondo_letter *letter, const void *data)
 {
     struct rondo_frame_connection *to = &link->connection;
-    return letter->destination < 0 && letter->bytes <= RONDO_FRAME_SPARE_DATA
+    return is_vital(letter) && letter->bytes <= RONDO_FRAME_SPARE_DATA
                ? rondo_frame_connection_put_surely(to, letter->type, letter->source, letter->destination, data, letter->bytes)
                : rondo_frame_connection_put(to, letter->type, letter->source, letter->destination, data, letter->bytes);
 }
@@ -205,7 +212,7 @@ int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const str
     link->used = rondo_clock_ms();
     if (link->state != RONDO_LINK_OPEN) {
         struct rondo_letter *letter = rondo_letter_make(head->type, head->source, head->destination, data, head->bytes);
-        if (letter == NULL && head->destination < 0 && head->bytes <= RONDO_CONTROL_NOTICE_MAX && link->spare != NULL) {
+        if (letter == NULL && is_vital(head) && head->bytes <= RONDO_CONTROL_NOTICE_MAX && link->spare != NULL) {
             letter = link->spare;
             link->spare = NULL;
             *letter = *head;
@@ -214,6 +221,7 @@ int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const str
         }
         if (letter != NULL)
             rondo_letters_append(&link->letters, letter);
+        link->has_message |= head->destination >= 0;
         return letter != NULL ? 0 : -1;
     }
     if (link->broken || link->shut)
@@ -247,16 +255,42 @@ static int has_notices(const struct rondo_links *links, const struct rondo_link 
            (type == RONDO_FRAME_GOODBYE || (link->is_neighbour && links->out[link->peer] == NULL));
 }
 
-rondo_result_t rondo_links_put_notice(struct rondo_links *links, uint32_t type, const void *data, size_t bytes)
+static void put_notice(struct rondo_links *links, uint32_t type, const void *data, size_t bytes)
 {
     struct rondo_letter head = {.type = type, .source = links->options.rank, .bytes = bytes};
+    head.destination = ~(int) links->notices++;
+    for (struct rondo_link *link = links->first; link != NULL; link = link->next)
+        if (has_notices(links, link, type) && rondo_link_put(links, link, &head, data) != 0 && is_vital(&head))
+            links->giving_up = 1;
+}
+
+/* Before the next notice: tells the ranks to which connections with a message are still being made to await these. */
+static void announce(struct rondo_links *links)
+{
+    enum { RANKS = RONDO_CONTROL_NOTICE_MAX / 4 };
+    unsigned char data[4 * RANKS];
+    size_t count = 0;
+    for (struct rondo_link *link = links->first; link != NULL; link = link->next) {
+        if (!link->has_message)
+            continue;
+        link->has_message = 0;
+        rondo_frame_store32(data + 4 * count++, (uint32_t) link->peer);
+        if (count == RANKS) {
+            put_notice(links, RONDO_FRAME_AWAIT, data, sizeof(data));
+            count = 0;
+        }
+    }
+    if (count > 0)
+        put_notice(links, RONDO_FRAME_AWAIT, data, 4 * count);
+}
+
+rondo_result_t rondo_links_put_notice(struct rondo_links *links, uint32_t type, const void *data, size_t bytes)
+{
     if (links->notices >= NUMBERS)
         return rondo_fail(RONDO_ERR_INTERNAL, "rank %d has told all ranks %llu times, which is the most", links->options.rank,
                           (unsigned long long) links->notices);
-    head.destination = ~(int) links->notices++;
-    for (struct rondo_link *link = links->first; link != NULL; link = link->next)
-        if (has_notices(links, link, type) && rondo_link_put(links, link, &head, data) != 0)
-            links->giving_up = 1;
+    announce(links);
+    put_notice(links, type, data, bytes);
     return links->giving_up ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes to all ranks", bytes)
                             : RONDO_SUCCESS;
 }
@@ -320,6 +354,7 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
         links->giving_up = 1;
     link->progress = rondo_clock_ms();
     link->letters = (struct rondo_letters){NULL, NULL};
+    link->has_message = 0;
     say_before(links, link);
     if (link->is_neighbour)
         rondo_link_introduce(links, link);

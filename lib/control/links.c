@@ -128,8 +128,11 @@ static int is_out_of_reach(const struct rondo_links *links, const struct rondo_l
 /* Whether a rank that leaves has nothing to send over a connection that is still being made, no peer, or no time. */
 static int is_needless(const struct rondo_links *links, const struct rondo_link *link, int64_t now)
 {
-    return links->closing && (now >= links->closing_until || link->letters.first == NULL ||
-                              link->letters.first->type == RONDO_FRAME_GOODBYE || link->error == ECONNREFUSED);
+    const struct rondo_letter *letter = link->letters.first;
+    while (letter != NULL && letter->type == RONDO_FRAME_AWAIT)
+        letter = letter->next;
+    return links->closing && (now >= links->closing_until || letter == NULL || letter->type == RONDO_FRAME_GOODBYE ||
+                              link->error == ECONNREFUSED);
 }
 
 /* The connection is being made. Returns when to look again. With the lock. */
@@ -313,8 +316,10 @@ rondo_result_t rondo_links_create(struct rondo_links **result, const struct rond
     links->delivered = calloc(size, sizeof(*links->delivered));
     links->gone = calloc(size, sizeof(*links->gone));
     links->noticed = calloc(size, 1);
+    links->awaited = calloc(size, 1);
     rondo_result_t status = RONDO_SUCCESS;
-    if (links->out == NULL || links->in == NULL || links->delivered == NULL || links->gone == NULL || links->noticed == NULL)
+    if (links->out == NULL || links->in == NULL || links->delivered == NULL || links->gone == NULL || links->noticed == NULL ||
+        links->awaited == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
     if (status == RONDO_SUCCESS)
         status = rondo_link_listen(links, port);
@@ -342,6 +347,7 @@ void rondo_links_destroy(struct rondo_links *links)
     free(links->delivered);
     free(links->gone);
     free(links->noticed);
+    free(links->awaited);
     free(links);
 }
 

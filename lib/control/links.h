@@ -9,6 +9,8 @@
  *              rank has a connection from the source, it takes them from there, in their order among the messages, and a copy
  *              that comes earlier waits, with all that comes after it; else it takes the first copy. A connection begins by
  *              telling which notices come before it, and what it carries waits for those. So causes come before effects.
+ *              While a connection with a message is still being made, its source says so by a notice before the next one:
+ *              the peer waits for the connection, and no notice overtakes the message.
  *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without that
  *              has died, and all that see it tell the others, and the dead rank, too, in case it can still hear.
  *

@@ -94,7 +94,7 @@ static void test_half_dies(void **state)
 
 /* ---- causes and effects ---- */
 
-enum { CAUSE = 20, EFFECT = 21, CAUSES = 100, THINKERS = 16 };
+enum { CAUSE = 20, EFFECT = 21, LETTER = 22, CAUSES = 100, THINKERS = 16 };
 
 /* What a rank has been told by each source's notices, and says on: an effect carries the cause that it follows. */
 struct effect {
@@ -102,7 +102,14 @@ struct effect {
     uint32_t number;
 };
 static uint32_t known[THINKERS][THINKERS];
-static atomic_int effects, early;
+static uint32_t letters[THINKERS][THINKERS]; /* that a rank has got from each source */
+static atomic_int effects, early, overtaken;
+
+/* The rank to which a source writes before its notice of that number. */
+static int reader_of(int source, uint32_t number)
+{
+    return (source + 1 + (int) (number % (THINKERS - 1))) % THINKERS;
+}
 
 static void follow(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -111,9 +118,13 @@ static void follow(void *argument, int source, uint32_t type, const void *data, 
     const int own = rank->options.rank;
     if (type == CAUSE) {
         effect = (struct effect){source, *(const uint32_t *) data};
+        if (reader_of(source, effect.number) == own && letters[own][source] <= effect.number)
+            atomic_fetch_add(&overtaken, 1);
         known[own][source] = effect.number + 1;
         const int dest = (int) (effect.number * 7 + (uint32_t) own) % THINKERS;
         rondo_control_send(rank->control, dest, EFFECT, &effect, sizeof(effect));
+    } else if (type == LETTER) {
+        letters[own][source] = *(const uint32_t *) data + 1;
     } else if (type == EFFECT && bytes == sizeof(effect)) {
         memcpy(&effect, data, sizeof(effect));
         if (effect.source != own && known[own][effect.source] <= effect.number)
@@ -133,7 +144,9 @@ static void *cause(void *argument)
 {
     struct rank *rank = argument;
     for (uint32_t number = 0; number < CAUSES; number++) {
-        if (rondo_control_send(rank->control, RONDO_CONTROL_ALL, CAUSE, &number, sizeof(number)) != RONDO_SUCCESS)
+        const int reader = reader_of(rank->options.rank, number);
+        if (rondo_control_send(rank->control, reader, LETTER, &number, sizeof(number)) != RONDO_SUCCESS ||
+            rondo_control_send(rank->control, RONDO_CONTROL_ALL, CAUSE, &number, sizeof(number)) != RONDO_SUCCESS)
             abort();
         if (number % 8 == 0)
             usleep(100);
@@ -155,6 +168,7 @@ static void test_causes_come_first(void **state)
         usleep(10000);
     assert_int_equal(atomic_load(&effects), CAUSES * THINKERS * (THINKERS - 1));
     assert_int_equal(atomic_load(&early), 0);
+    assert_int_equal(atomic_load(&overtaken), 0);
     in_parallel(ranks, THINKERS, rank_close);
 }
 
