@@ -193,9 +193,7 @@ static const rondo_variable_t table[] = {
      "comma-separated types to which a communicator's compression applies; unset: all that can be compressed", LIST, "", 0, 0,
      "float,double,float16,bfloat16"},
     {selecting, "RONDO_COMPRESS_COLLECTIVES", "",
-     "comma-separated collectives, and send for messages, to which a communicator's compression applies; unset: all that can "
-     "be "
-     "compressed",
+     "comma-separated collectives, and send for messages, to which compression applies; unset: all that can be compressed",
      LIST, "", 0, 0, "allreduce,reduce,bcast,reduce_scatter_block,allgather,allgatherv,alltoall,gather,scatter,send"},
 };
 
