@@ -239,6 +239,29 @@ RONDO_FUNCTION void rondo_count(uint64_t *counter, uint64_t more)
     rondo_store_relaxed(counter, rondo_load_relaxed(counter) + more);
 }
 
+/* Have the processor fetch a line, which another core may have, while the caller goes on. Not by __builtin_prefetch: a function
+ * that does nothing else is dropped by GCC, and x86-64's own of a line to be written fetches it to be read. */
+RONDO_FUNCTION void rondo_fetch_to_read(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetcht0 (%0)" : : "r"(line));
+#elif defined(__aarch64__)
+    __asm__ volatile("prfm pldl1keep, [%0]" : : "r"(line));
+#else
+    (void) line;
+#endif
+}
+RONDO_FUNCTION void rondo_fetch_to_write(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw (%0)" : : "r"(line));
+#elif defined(__aarch64__)
+    __asm__ volatile("prfm pstl1keep, [%0]" : : "r"(line));
+#else
+    (void) line;
+#endif
+}
+
 /* To be called between two polls of a wait. Yields the core now and then, and returns 1 if it has: two cores may have to
  * carry many ranks, and the rank waited for may be the one that is not running. */
 RONDO_FUNCTION int rondo_relax(uint64_t polls, uint32_t yield_mask)

@@ -118,8 +118,8 @@ struct rondo_part {
     struct rondo_end *const *ends;
     struct rondo_end *row; /* array of the ends; NULL: see ends */
     uint32_t instruction_count, end_count;
-    uint32_t repeats; /* an end is named more than once */
-    uint32_t unused;  /* a multiple of 16 bytes */
+    uint32_t repeats;       /* an end is named more than once */
+    uint32_t only_receives; /* the program sends nothing, so that its peers may be several operations ahead */
 };
 
 /* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the

@@ -145,7 +145,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             }
             rondo_arrive(run);
         }
-        if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
+        const int ahead = rondo_missing(run, instruction, bytes) == RONDO_MISSES_NOTHING;
+        if (!ahead) {
             rondo_settle(run); /* peers may wait for it */
             rondo_expect(run, instruction);
             if (!rondo_wait_ready(run, instruction, bytes))
@@ -159,6 +160,9 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         rondo_commit(run, instruction, bytes);
         if (!RONDO_WORKERS_OVERLAPS)
             rondo_publish(run);
+        if (ahead && (instruction->actions & RONDO_RECEIVE))
+            for (uint32_t i = 0; i < instruction->receive_count; i++)
+                rondo_fetch_next(run, rondo_end_of(run, instruction->receive_first + i), 0);
     }
     run->slice = 0;
     return 1;
@@ -175,7 +179,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
             return outcome;
     }
     while (run->tile < tiles) {
-        while (run->instruction < instructions) {
+        while (rondo_run_short(run), run->instruction < instructions) {
             if (!rondo_workers_has_instruction(run->workers, run->instruction)) {
                 rondo_settle(run);
                 rondo_workers_load_page(run->workers, run->instruction);
@@ -234,9 +238,9 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
-    context->instruction = run->instruction;
-    context->slice = run->slice;
-    context->slice_op = run->slice_op;
+    rondo_store_apart32(&context->instruction, run->instruction);
+    rondo_store_apart32(&context->slice, run->slice);
+    rondo_store_apart32(&context->slice_op, run->slice_op);
     run->advanced |= context->sent != run->sent;
     context->sent = run->sent;
     context->direct_write = run->direct_write;

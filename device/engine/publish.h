@@ -35,6 +35,57 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
         }
 }
 
+/* Raises the budget of the run's waits, after so many primitives. */
+RONDO_FUNCTION void rondo_raise_budget(struct rondo_run *run, uint32_t primitives)
+{
+    const struct rondo_policy *policy = run->policy;
+    for (; primitives > 0 && run->budget < policy->budgets.cap; primitives--) { /* else the task was granted more because it is
+                                                                                   alone */
+        run->budget *= policy->boost; /* no overflow: lib/base/environment.c bounds cap and boost */
+        run->budget = run->budget < policy->budgets.cap ? run->budget : policy->budgets.cap;
+    }
+}
+
+/* Counts a slot as filled. */
+RONDO_FUNCTION void rondo_fill(struct rondo_end *end)
+{
+    end->position++;
+#if !defined(__CUDACC__)
+    if (rondo_has_tails_in_slots(end)) /* the next one comes from its last reader until it is stored to */
+        rondo_fetch_to_write(rondo_slot(end));
+#endif
+}
+
+/* After a slot that had come before it was looked for: has the next one fetched, if its sender may have filled that, too. skip:
+ * bytes of the payload before what this rank takes of it. */
+RONDO_FUNCTION void rondo_fetch_next(const struct rondo_run *run, const struct rondo_end *end, size_t skip)
+{
+#if defined(__CUDACC__)
+    (void) run; /* such connectors are the host's */
+    (void) end;
+    (void) skip;
+#else
+    if (!run->part->only_receives || !rondo_has_tails_in_slots(end))
+        return;
+    rondo_fetch_to_read(rondo_tail(end, end->position, end->watched));
+    if (skip > 0)
+        rondo_fetch_to_read(rondo_slot(end) + skip);
+#endif
+}
+
+/* Announces the last filled slot to the end's peer. */
+RONDO_FUNCTION void rondo_tell_receiver(const struct rondo_end *end)
+{
+    rondo_publish_word(rondo_tail(end, end->position - 1, end->published), end->position);
+}
+
+/* Gives the slots that have been taken back to the end's peer. */
+RONDO_FUNCTION void rondo_tell_sender(const struct rondo_end *end)
+{
+    if (rondo_gives_back(end))
+        rondo_publish_word(end->published, end->position);
+}
+
 /* Adds the instruction to the block's statistics and notes that the run has advanced. */
 RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -47,13 +98,12 @@ RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_
 /* Counts the instruction's slots as filled and taken. bytes: of each slot. Peers are told by the next rondo_publish. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    const struct rondo_policy *policy = run->policy;
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
             if (end->sizes != NULL) /* the proxy sends no more than this; published with the tail */
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
-            end->position++;
+            rondo_fill(end);
         }
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
@@ -62,10 +112,7 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     run->unpublished = *instruction;
     run->pending = 1;
     rondo_count_moved(run, instruction, bytes);
-    if (run->budget < policy->budgets.cap) { /* else the task was granted more because it is alone */
-        run->budget *= policy->boost;        /* no overflow: lib/base/environment.c bounds cap and boost */
-        run->budget = run->budget < policy->budgets.cap ? run->budget : policy->budgets.cap;
-    }
+    rondo_raise_budget(run, 1);
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_workers_repeat_ends(run->workers, instruction->send_first, instruction->send_count);
     if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
@@ -85,17 +132,12 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
     int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
     if (sends && !rondo_is_flagged(rondo_end_of(run, instruction->send_first))) {
         rondo_publish_begin();
-        for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-            rondo_publish_word(rondo_tail(end, end->position - 1, end->published), end->position);
-        }
+        for (uint32_t i = 0; i < instruction->send_count; i++)
+            rondo_tell_receiver(rondo_end_of(run, instruction->send_first + i));
     }
     rondo_workers_rest(run->workers);
-    for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
-        struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
-        if (rondo_gives_back(end))
-            rondo_publish_word(end->published, end->position);
-    }
+    for (uint32_t i = 0; receives && i < instruction->receive_count; i++)
+        rondo_tell_sender(rondo_end_of(run, instruction->receive_first + i));
 }
 
 /* Finishes what the worker group has under way, and publishes it. */

@@ -61,6 +61,18 @@ struct rondo_run {
     uint32_t element_bytes;
 };
 
+/* Stores a word by itself. A compiler would else move it together with its neighbour, and a load of both that were stored one
+ * after the other waits until these stores have left the processor's store buffer: behind a slot's line that another core has.
+ */
+RONDO_FUNCTION void rondo_store_apart32(uint32_t *to, uint32_t value)
+{
+#if defined(__CUDACC__)
+    *to = value;
+#else
+    *(volatile uint32_t *) to = value;
+#endif
+}
+
 /* Looks at memory that a budget has time for: 1 to most. */
 RONDO_FUNCTION uint64_t rondo_looks_within(uint64_t budget, uint64_t most)
 {

@@ -8,6 +8,7 @@
 #define RONDO_DEVICE_ENGINE_SHORT_MOVES_H
 
 #include "device/engine/describe.h"
+#include "device/engine/publish.h"
 #include "device/engine/run.h"
 #include "device/engine/slices.h"
 #include "device/engine/use.h"
@@ -17,6 +18,10 @@
 #if defined(__CUDACC__)
 
 /* A GPU's threads move slices together. */
+RONDO_FUNCTION void rondo_run_short(struct rondo_run *run)
+{
+    (void) run;
+}
 RONDO_FUNCTION int rondo_move_short(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                     struct rondo_extent measured, struct rondo_stretch stretch, size_t slice_bytes)
 {
@@ -51,6 +56,27 @@ RONDO_FUNCTION int rondo_is_short_move(const struct rondo_operation *operation, 
             (actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_count == 1));
 }
 
+/* Copies without a call of memcpy, which takes longer than a copy of one line, where the size is usual. */
+RONDO_FUNCTION void rondo_copy_short(char *to, const char *from, size_t bytes)
+{
+    switch (bytes) {
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    case 32:
+        memcpy(to, from, 32);
+        break;
+    default:
+        memcpy(to, from, bytes);
+    }
+}
+
 /* Copies what this rank sends into the next slots of the instruction's ends. */
 RONDO_FUNCTION void rondo_send_short(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                      const char *local, size_t bytes, size_t slot_offset)
@@ -61,7 +87,7 @@ RONDO_FUNCTION void rondo_send_short(const struct rondo_run *run, const struct r
         if (past)
             rondo_copy_out(&to, 1, NULL, local, bytes, past);
         else
-            memcpy(to, local, bytes);
+            rondo_copy_short(to, local, bytes);
     }
 }
 
@@ -120,6 +146,88 @@ RONDO_FUNCTION int rondo_move_short(const struct rondo_run *run, const struct ro
         slot_offset += rondo_slice_op_bytes(bytes);
     }
     return 1;
+}
+
+/* Whether the instruction moves one chunk through one connector, or within this rank, and does nothing else. */
+RONDO_FUNCTION int rondo_is_plain(const struct rondo_instruction *instruction)
+{
+    const uint8_t actions = instruction->actions;
+    return instruction->flags == 0 && instruction->dependencies == 0 && instruction->count == 1 &&
+           (actions == RONDO_COPY || (actions == RONDO_SEND && instruction->send_count == 1) ||
+            (actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_count == 1));
+}
+
+#define RONDO_FETCH_AHEAD 16 /* lines that a core has under way, about */
+
+/* Before the first of several instructions that receive: has the slots of these fetched at once. A line from another core takes
+ * longer to come than the rest of a short move, and one at a time is all that the moves themselves ask for. Not where they
+ * send: a receiver that looks for its slot takes the line back. */
+RONDO_FUNCTION void rondo_fetch_ahead(const struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    const struct rondo_instruction *first = run->part->instructions, *last = first + run->part->instruction_count;
+    if (instruction > first && (instruction[-1].actions & RONDO_RECEIVE))
+        return;
+    for (int i = 0; i < RONDO_FETCH_AHEAD && instruction + i < last && (instruction[i].actions & RONDO_RECEIVE); i++) {
+        const struct rondo_end *end = rondo_end_of(run, instruction[i].receive_first);
+        rondo_fetch_to_read(rondo_tail(end, end->position, end->watched));
+    }
+}
+
+/* Executes instructions from the run's position on: as far as each is plain and a short move, is whole in one slice, and finds
+ * what it waits for. The engine's loop executes these as well as all others, but takes several times as long for each. */
+RONDO_FUNCTION void rondo_run_short(struct rondo_run *run)
+{
+    const struct rondo_operation *operation = run->operation;
+    if (!operation->plain_slots || operation->tiles > 1 || operation->slices > 1 || run->slice > 0)
+        return;
+    const struct rondo_stretch stretch = rondo_current_stretch(run);
+    const struct rondo_instruction *first = run->part->instructions + run->instruction, *instruction = first,
+                                   *last = run->part->instructions + run->part->instruction_count;
+    uint64_t sent = 0;
+    uint32_t moved = 0;
+    for (; instruction < last && rondo_is_plain(instruction); instruction++) {
+        const struct rondo_extent measured = rondo_measured_chunk(operation, instruction, 0);
+        const size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
+        if (bytes == 0)
+            continue;
+        if (bytes > RONDO_SHORT_MOVE_BYTES)
+            break;
+        if (instruction->actions & RONDO_RECEIVE) {
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first);
+            const size_t skip = rondo_slot_skip(run, instruction, measured, stretch);
+            rondo_fetch_ahead(run, instruction);
+            if (skip > 0) /* not in the tail's line */
+                rondo_fetch_to_read(rondo_slot(end) + skip);
+            if (!rondo_arrived(end, bytes))
+                break;
+            rondo_copy_short(rondo_local(run, instruction->destination_buffer, measured, stretch), rondo_slot(end) + skip,
+                             bytes);
+            end->position++;
+            rondo_fetch_next(run, end, skip);
+            rondo_tell_sender(end);
+        } else if (instruction->actions & RONDO_SEND) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first);
+            if (!rondo_has_room(end))
+                break;
+            rondo_send_short(run, instruction, rondo_local(run, instruction->source_buffer, measured, stretch), bytes, 0);
+            rondo_fill(end);
+            rondo_tell_receiver(end);
+            sent += rondo_slice_op_bytes(bytes);
+        } else {
+            char *to = rondo_local(run, instruction->destination_buffer, measured, stretch);
+            const char *from = rondo_local_chunk(run, instruction->source_buffer, instruction->source_index, stretch);
+            if (to != from)
+                memcpy(to, from, bytes);
+        }
+        moved++;
+    }
+    if (instruction == first)
+        return;
+    run->instruction += (uint32_t) (instruction - first);
+    run->advanced = 1;
+    rondo_count(&run->statistics->primitives, moved);
+    rondo_count(&run->statistics->bytes_sent, sent);
+    rondo_raise_budget(run, moved);
 }
 
 #endif

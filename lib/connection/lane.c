@@ -287,6 +287,15 @@ static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
     return 0;
 }
 
+/* Whether the program takes slots, and fills none. */
+static uint32_t only_receives(const struct rondo_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->program->ends; i++)
+        if (plan->connections[i].direction == RONDO_OUTGOING)
+            return 0;
+    return plan->program->ends > 0;
+}
+
 static void describe_parts(struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
 {
     const struct rondo_program *program = binding->plan->program;
@@ -304,6 +313,7 @@ static void describe_parts(struct rondo_binding *binding, struct rondo_end *cons
             neighbours++;
         parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
         parts[b].repeats = parts[b].row == NULL && has_repeated(ends + first, count);
+        parts[b].only_receives = only_receives(binding->plan);
         binding->repeats |= (int) parts[b].repeats;
     }
 }

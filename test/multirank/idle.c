@@ -85,7 +85,7 @@ static long changes_of_thread(void)
     return usage.ru_nvcsw;
 }
 
-enum { PARTS = 10, PARTS_SECONDS = 10 };
+enum { PARTS = 10, PARTS_SECONDS = 20 };
 
 static void repeat(struct rank *me, long calls, int64_t *in, int64_t *out)
 {
