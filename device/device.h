@@ -102,6 +102,9 @@ struct rondo_device_kind {
     int (*assist_begin)(struct rondo_device *device);
     int (*assist_step)(struct rondo_device *device);
     void (*assist_end)(struct rondo_device *device, int idle, enum rondo_assist helper);
+    /* The same as assist_end where there is no daemon; else returns 0, and assist_end has to be called. The caller holds the
+     * lock under which every daemon is claimed and every submission is written. */
+    int (*assist_end_locked)(struct rondo_device *device);
     /* Inline execution, between assist_begin and assist_end, whether there is a daemon or not: executes an operation of one
      * block, of a lane that has nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for
      * some time. Returns 1 if the operation is over; 0 if it cannot go on, and has to be submitted as BEGUN. NULL where

@@ -148,13 +148,32 @@ RONDO_FUNCTION int rondo_move_short(const struct rondo_run *run, const struct ro
     return 1;
 }
 
-/* Whether the instruction moves one chunk through one connector, or within this rank, and does nothing else. */
+/* Whether the instruction moves through one connector, or within this rank, and does nothing else: one chunk, or sends several.
+ */
 RONDO_FUNCTION int rondo_is_plain(const struct rondo_instruction *instruction)
 {
     const uint8_t actions = instruction->actions;
-    return instruction->flags == 0 && instruction->dependencies == 0 && instruction->count == 1 &&
-           (actions == RONDO_COPY || (actions == RONDO_SEND && instruction->send_count == 1) ||
-            (actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_count == 1));
+    if (instruction->flags != 0 || instruction->dependencies != 0)
+        return 0;
+    return actions == RONDO_SEND
+               ? instruction->send_count == 1
+               : instruction->count == 1 &&
+                     (actions == RONDO_COPY || (actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_count == 1));
+}
+
+/* Sends the chunks of a plain instruction, one after the other in the slot, which has room for them. */
+RONDO_FUNCTION void rondo_send_plain(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                     struct rondo_stretch stretch)
+{
+    size_t slot_offset = 0;
+    for (uint32_t k = 0; k < instruction->count; k++) {
+        const struct rondo_extent chunk = rondo_measured_chunk(run->operation, instruction, k);
+        const size_t bytes = rondo_covered(chunk, stretch) * run->element_bytes;
+        if (bytes > 0)
+            rondo_send_short(run, instruction, rondo_local(run, instruction->source_buffer, chunk, stretch), bytes,
+                             slot_offset);
+        slot_offset += rondo_slice_op_bytes(bytes);
+    }
 }
 
 #define RONDO_FETCH_AHEAD 16 /* lines that a core has under way, about */
@@ -187,10 +206,11 @@ RONDO_FUNCTION void rondo_run_short(struct rondo_run *run)
     uint32_t moved = 0;
     for (; instruction < last && rondo_is_plain(instruction); instruction++) {
         const struct rondo_extent measured = rondo_measured_chunk(operation, instruction, 0);
-        const size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
-        if (bytes == 0)
+        const size_t bytes = rondo_covered(measured, stretch) * run->element_bytes,
+                     slice = rondo_slice_bytes(run, instruction, measured, stretch);
+        if (slice == 0)
             continue;
-        if (bytes > RONDO_SHORT_MOVE_BYTES)
+        if (slice > RONDO_SHORT_MOVE_BYTES)
             break;
         if (instruction->actions & RONDO_RECEIVE) {
             struct rondo_end *end = rondo_end_of(run, instruction->receive_first);
@@ -209,10 +229,10 @@ RONDO_FUNCTION void rondo_run_short(struct rondo_run *run)
             struct rondo_end *end = rondo_end_of(run, instruction->send_first);
             if (!rondo_has_room(end))
                 break;
-            rondo_send_short(run, instruction, rondo_local(run, instruction->source_buffer, measured, stretch), bytes, 0);
+            rondo_send_plain(run, instruction, stretch);
             rondo_fill(end);
             rondo_tell_receiver(end);
-            sent += rondo_slice_op_bytes(bytes);
+            sent += slice;
         } else {
             char *to = rondo_local(run, instruction->destination_buffer, measured, stretch);
             const char *from = rondo_local_chunk(run, instruction->source_buffer, instruction->source_index, stretch);

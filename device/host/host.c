@@ -356,6 +356,19 @@ static void assist_end(struct rondo_device *device, int idle, enum rondo_assist 
         call_for(&host->runners[0], helper);
 }
 
+/* Dropping the claim is a release alone, and so does not wait for the stores before it, as that of assist_end must. There it
+ * comes before the look for work that has missed this thread. Here such work is seen in any case: a thread that has submitted
+ * it held the lock before this one, which then finds a daemon; one that submits later finds the claim dropped, because the lock
+ * was dropped after it. */
+static int assist_end_locked(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    if (host->base.daemon->blocks[0].inside || is_alive(host))
+        return 0;
+    __atomic_store_n(&host->runners[0].claimed, 0, __ATOMIC_RELEASE);
+    return 1;
+}
+
 static rondo_result_t synchronize(struct rondo_device *device)
 {
     struct rondo_host *host = host_of(device);
@@ -452,6 +465,7 @@ const struct rondo_device_kind rondo_host_device = {
     .assist_begin = assist_begin,
     .assist_step = assist_step,
     .assist_end = assist_end,
+    .assist_end_locked = assist_end_locked,
     .run_inline = run_inline,
     .synchronize = synchronize,
 };

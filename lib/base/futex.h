@@ -1,5 +1,5 @@
-/* Sleeping on a 32-bit word, as futex(2) does: within one process, and never longer than asked. Relies on Linux. Any thread may
- * call any function here. */
+/* Sleeping on a 32-bit word, as futex(2) does: within one process, and never longer than asked. And a lock made of it. Relies
+ * on Linux. Any thread may call any function here. */
 #ifndef RONDO_LIB_BASE_FUTEX_H
 #define RONDO_LIB_BASE_FUTEX_H
 
@@ -46,6 +46,53 @@ static inline void rondo_event_sleep(uint32_t *word, uint32_t seen, uint32_t *sl
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == seen)
         rondo_futex_wait(word, seen, nanoseconds);
     __atomic_fetch_sub(sleepers, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A lock whose end is a plain store. A mutex ends with a locked instruction, which waits until all stores before it have
+ * reached the cache: in a small collective those to slots, whose lines come from other cores. All bytes 0: free. */
+struct rondo_lock {
+    uint32_t held, sleepers;
+};
+
+#define RONDO_LOCK_LOOKS    32     /* before a thread sleeps */
+#define RONDO_LOCK_SLEEP_NS 200000 /* between two looks of one that sleeps */
+
+/* Takes a lock that another thread held a moment ago. */
+static __attribute__((noinline, unused)) void rondo_lock_await(struct rondo_lock *lock)
+{
+    for (uint32_t looks = 1;; looks++) {
+        uint32_t is_free = 0;
+        /* Acquire pairs with the release in rondo_lock_drop. */
+        if (__atomic_load_n(&lock->held, __ATOMIC_RELAXED) == 0 &&
+            __atomic_compare_exchange_n(&lock->held, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return;
+        if (looks % RONDO_LOCK_LOOKS == 0) {
+            __atomic_fetch_add(&lock->sleepers, 1, __ATOMIC_SEQ_CST);
+            rondo_futex_wait(&lock->held, 1, RONDO_LOCK_SLEEP_NS);
+            __atomic_fetch_sub(&lock->sleepers, 1, __ATOMIC_SEQ_CST);
+        }
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+static inline void rondo_lock_take(struct rondo_lock *lock)
+{
+    uint32_t is_free = 0;
+    /* Acquire pairs with the release in rondo_lock_drop. */
+    if (!__atomic_compare_exchange_n(&lock->held, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        rondo_lock_await(lock);
+}
+
+/* The processor may look at sleepers before its store to held is visible, so a thread that goes to sleep in that moment may
+ * miss the wake-up: it has counted itself too late to be seen, and the kernel has still found the lock held. Its nap is
+ * bounded. */
+static inline void rondo_lock_drop(struct rondo_lock *lock)
+{
+    __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&lock->sleepers, __ATOMIC_RELAXED) != 0)
+        rondo_futex_wake(&lock->held, 1);
 }
 
 #endif

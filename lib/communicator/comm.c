@@ -511,9 +511,9 @@ rondo_result_t rondo_comm_status(rondo_comm_t handle, rondo_result_t *failure, i
         *failure = failed != RONDO_SUCCESS ? rondo_fail(failed, "%s", comm->failure) : RONDO_SUCCESS;
     if (idle == NULL)
         return RONDO_SUCCESS;
-    pthread_mutex_lock(&comm->runtime->queue->lock);
+    rondo_lock_take(&comm->runtime->queue->lock);
     *idle = comm->requests->active == 0;
-    pthread_mutex_unlock(&comm->runtime->queue->lock);
+    rondo_lock_drop(&comm->runtime->queue->lock);
     pthread_mutex_lock(&comm->runtime->lock);
     for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && *idle; lane = lane->next)
         result = rondo_stream_idle(lane, idle);

@@ -52,7 +52,7 @@ void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_time
 static void take_starts(struct rondo_runtime *runtime)
 {
     struct rondo_timeline *trace = runtime->trace;
-    pthread_mutex_lock(trace->lock);
+    rondo_lock_take(trace->lock);
     struct rondo_timeline_start *taken = trace->starts;
     uint32_t count = trace->start_count;
     trace->starts = trace->other_starts;
@@ -60,7 +60,7 @@ static void take_starts(struct rondo_runtime *runtime)
     trace->start_count = 0;
     trace->retained.lost += trace->starts_lost;
     trace->starts_lost = 0;
-    pthread_mutex_unlock(trace->lock);
+    rondo_lock_drop(trace->lock);
     rondo_timeline_keep_starts(&trace->retained, taken, count);
 }
 
@@ -169,7 +169,7 @@ static void free_trace(struct rondo_timeline *trace)
     free(trace);
 }
 
-rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **out)
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_lock *lock, struct rondo_timeline **out)
 {
     const char *path;
     uint64_t share = 0;

@@ -7,6 +7,7 @@
 #ifndef RONDO_LIB_DIAGNOSTICS_TIMELINE_H
 #define RONDO_LIB_DIAGNOSTICS_TIMELINE_H
 
+#include "lib/base/futex.h"
 #include "lib/call/call.h"
 #include "lib/context/runtime.h"
 
@@ -25,7 +26,7 @@ struct rondo_timeline_operation {
  * of rondo_timeline_start and rondo_timeline_enqueue hold. RONDO_ERR_ARGUMENT if no file can be created at the path, or
  * RONDO_TRACE_BYTES is wrong; RONDO_ERR_MEMORY. Where a file cannot be written all the same, the timeline ends with a warning.
  */
-rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **trace);
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_lock *lock, struct rondo_timeline **trace);
 /* Opens the file, which exists by then. Called once, after all ranks are ready. Errors as rondo_timeline_create. */
 rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime);
 /* The functions below do nothing if there is no trace. */

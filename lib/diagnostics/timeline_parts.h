@@ -7,6 +7,7 @@
 #define RONDO_LIB_DIAGNOSTICS_TIMELINE_PARTS_H
 
 #include "device/abi/platform.h"
+#include "lib/base/futex.h"
 #include "lib/context/runtime.h"
 #include "device/daemon/trace.h"
 #include "lib/diagnostics/timeline.h"
@@ -116,9 +117,9 @@ void rondo_timeline_write_tracks(struct rondo_runtime *runtime);
 void rondo_timeline_write_retained(struct rondo_runtime *runtime);
 
 struct rondo_timeline {
-    uint32_t paused;       /* atomic */
-    int begun;             /* rondo_timeline_begin has succeeded */
-    pthread_mutex_t *lock; /* the queue lock: protects starts */
+    uint32_t paused;         /* atomic */
+    int begun;               /* rondo_timeline_begin has succeeded */
+    struct rondo_lock *lock; /* the queue lock: protects starts */
     struct rondo_timeline_file file;
     struct rondo_timeline_streams streams;
     /* Starts are recorded under the queue lock in one of two lists, while the poller reads the other. They have a cache line of

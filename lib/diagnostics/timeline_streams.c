@@ -13,7 +13,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
     uint32_t lane = operation->lane;
     struct rondo_timeline_streams *streams = &trace->streams;
     struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
-    pthread_mutex_lock(trace->lock);
+    rondo_lock_take(trace->lock);
     rondo_timeline_note_start(trace, operation, operation->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
     if (!operation->captured) {
         if ((uint32_t) operation->number == 0) /* the lane was created anew */
@@ -23,7 +23,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
             streams->waiting[streams->waiting_count++] = lane;
         ordered->listed = 1;
     }
-    pthread_mutex_unlock(trace->lock);
+    rondo_lock_drop(trace->lock);
 }
 
 /* Copies 8 bytes per lane from the device; the copies do not use the user's streams. */
@@ -34,10 +34,10 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
     struct rondo_device *device = runtime->device;
     uint64_t completed = 0;
     for (uint32_t i = 0;;) {
-        pthread_mutex_lock(trace->lock);
+        rondo_lock_take(trace->lock);
         uint32_t lane = i < streams->waiting_count ? streams->waiting[i] : UINT32_MAX;
         struct rondo_timeline_ordered now = lane != UINT32_MAX ? streams->ordered[lane] : (struct rondo_timeline_ordered){0};
-        pthread_mutex_unlock(trace->lock);
+        rondo_lock_drop(trace->lock);
         if (lane == UINT32_MAX)
             return completed;
         uint64_t executed = now.executed, count = 0;
@@ -49,7 +49,7 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
                                 (struct rondo_timeline_record){rondo_clock_ns(), (uint64_t) RONDO_TIMELINE_EXECUTED << 60 |
                                                                                      (uint64_t) lane << 30 |
                                                                                      (executed & 0x3ffff) << 12});
-        pthread_mutex_lock(trace->lock);
+        rondo_lock_take(trace->lock);
         struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
         if (ordered->enqueued >= now.enqueued) /* else the lane was created anew */
             ordered->executed = executed;
@@ -59,6 +59,6 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
         } else {
             i++;
         }
-        pthread_mutex_unlock(trace->lock);
+        rondo_lock_drop(trace->lock);
     }
 }

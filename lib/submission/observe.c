@@ -86,7 +86,7 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
     size_t count = 0;
     uint64_t now = rondo_clock_ns();
     pthread_mutex_lock(&runtime->lock);
-    pthread_mutex_lock(&runtime->queue->lock);
+    rondo_lock_take(&runtime->queue->lock);
     for (const struct rondo_request *request = runtime->queue->active; request != NULL && count < most;
          request = request->active_after)
         if (request->lane != NULL)
@@ -101,7 +101,7 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
             const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* without the life in its upper half */
             entries[count++].number = lane->requests->started > enqueued ? lane->requests->started : enqueued;
         }
-    pthread_mutex_unlock(&runtime->queue->lock);
+    rondo_lock_drop(&runtime->queue->lock);
     pthread_mutex_unlock(&runtime->lock);
     return count;
 }
@@ -110,14 +110,14 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
 static int find_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 {
     int found = 0;
-    pthread_mutex_lock(&runtime->queue->lock);
+    rondo_lock_take(&runtime->queue->lock);
     for (const struct rondo_request *request = runtime->queue->active; request != NULL && !found;
          request = request->active_after)
         if (is_overdue(runtime, request, now, 1) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
             *comm = request->comm->id;
             found = 1;
         }
-    pthread_mutex_unlock(&runtime->queue->lock);
+    rondo_lock_drop(&runtime->queue->lock);
     if (!found && runtime->poller->on_stream) {
         *comm = runtime->poller->stream_comm;
         return 1;
@@ -156,11 +156,11 @@ void rondo_observe_streams(struct rondo_runtime *runtime)
 static rondo_result_t count(struct rondo_runtime *runtime, rondo_stats_t *stats)
 {
     memset(stats, 0, sizeof(*stats));
-    pthread_mutex_lock(&runtime->queue->lock);
+    rondo_lock_take(&runtime->queue->lock);
     stats->submitted = runtime->queue->submitted;
     stats->completed = runtime->queue->completed;
     stats->daemon_starts = runtime->queue->starts;
-    pthread_mutex_unlock(&runtime->queue->lock);
+    rondo_lock_drop(&runtime->queue->lock);
     const struct rondo_daemon *daemon = runtime->device->daemon;
     stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
     for (uint32_t b = 0; b < daemon->block_count; b++) {

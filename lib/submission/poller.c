@@ -29,7 +29,7 @@ static void call_back(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;
     for (;;) {
-        pthread_mutex_lock(&queue->lock);
+        rondo_lock_take(&queue->lock);
         struct rondo_request **last = &queue->called; /* the list is newest first */
         while (*last != NULL && (*last)->next_waiting != NULL)
             last = &(*last)->next_waiting;
@@ -38,7 +38,7 @@ static void call_back(struct rondo_runtime *runtime)
         void (*callback)(void *, rondo_result_t) = request != NULL ? request->callback : NULL;
         if (request != NULL)
             request->callback = NULL;
-        pthread_mutex_unlock(&queue->lock);
+        rondo_lock_drop(&queue->lock);
         if (request == NULL)
             return;
         callback(request->callback_argument, request->result);

@@ -146,13 +146,13 @@ static int count_active(struct rondo_runtime *runtime, const struct rondo_comm *
     struct rondo_queue *queue = runtime->queue;
     int active = 0;
     *ending = 1;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     for (const struct rondo_request *request = queue->active; request != NULL; request = request->active_after)
         if (comm == NULL || request->comm == comm) {
             active++;
             *ending &= rondo_comm_failure(request->comm) != RONDO_SUCCESS;
         }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     return active;
 }
 
@@ -314,13 +314,13 @@ rondo_result_t rondo_request_callback(rondo_request_t handle, void (*fn)(void *a
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = runtime->queue;
     int too_late;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     too_late = rondo_request_state(request) == RONDO_REQUEST_DONE;
     if (!too_late) {
         request->callback_argument = arg;
         request->callback = fn;
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (!too_late && runtime->device->kind->attend != NULL) /* the thread that has started it may never wait for it */
         runtime->device->kind->attend(runtime->device, RONDO_ASSIST_NEVER);
     if (!too_late && runtime->device->kind->poll_ns != 0) /* nor look at the queue, and the poller may be asleep */

@@ -30,7 +30,6 @@ rondo_result_t rondo_queue_create(struct rondo_runtime *runtime)
         runtime->queue = NULL;
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the poller");
     }
-    pthread_mutex_init(&queue->lock, NULL);
     queue->by_slot = calloc(RONDO_OPERATIONS_MAX, sizeof(struct rondo_request *));
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     return queue->by_slot != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory for the queue");
@@ -48,7 +47,6 @@ void rondo_queue_destroy(struct rondo_runtime *runtime)
         free(request);
     }
     free(queue->by_slot);
-    pthread_mutex_destroy(&queue->lock);
     free(queue);
     free(runtime->poller);
     runtime->queue = NULL;
@@ -77,7 +75,7 @@ rondo_result_t rondo_request_take(struct rondo_comm *comm, struct rondo_request 
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_queue *queue = runtime->queue;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     struct rondo_request *request = queue->free_requests;
     rondo_result_t status = RONDO_SUCCESS;
     if (request != NULL) {
@@ -102,7 +100,7 @@ rondo_result_t rondo_request_take(struct rondo_comm *comm, struct rondo_request 
     }
     if (request != NULL)
         request->comm = comm; /* under the lock: threads that free other communicators look at it */
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     *result = request;
     return status;
 }
@@ -116,11 +114,11 @@ void rondo_request_give_back(struct rondo_request *request)
                                   .slot = request->slot};
     free(request->message);
     free(request->counts);
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     *request = fresh;
     request->next_free = queue->free_requests;
     queue->free_requests = request;
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
 }
 
 /* ---- the daemon that executes what is submitted ---- */
@@ -158,7 +156,7 @@ void rondo_queue_wake(struct rondo_runtime *runtime)
 void rondo_queue_hasten(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     uint64_t latest = rondo_clock_ns() + FIRST_PAUSE_NS;
     int sooner = queue->in_flight > 0 && !rondo_device_alive(runtime->device) &&
                  (queue->not_before_ns == 0 || queue->not_before_ns > latest);
@@ -166,7 +164,7 @@ void rondo_queue_hasten(struct rondo_runtime *runtime)
         queue->restart_pause_ns = FIRST_PAUSE_NS;
         queue->not_before_ns = latest;
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (!sooner)
         return;
     rondo_poller_wake(runtime);
@@ -178,7 +176,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist as
     struct rondo_queue *queue = runtime->queue;
     uint64_t pause = 0;
     int start = 0;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     if (queue->in_flight > 0 && !queue->abandoned && !rondo_device_alive(runtime->device)) {
         uint64_t now = rondo_clock_ns();
         if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
@@ -196,7 +194,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist as
             start = 1;
         }
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (start)
         runtime->device->kind->start(runtime->device, assist);
     return start ? RONDO_QUEUE_STARTED : pause;

@@ -5,11 +5,12 @@
 #ifndef RONDO_LIB_SUBMISSION_QUEUE_H
 #define RONDO_LIB_SUBMISSION_QUEUE_H
 
+#include "lib/base/futex.h"
 #include "lib/submission/request.h"
 
 /* The host's ends of the queues. The lock protects all fields unless a field says otherwise. */
 struct rondo_queue {
-    pthread_mutex_t lock;
+    struct rondo_lock lock;
     uint64_t tail;                  /* SQEs written */
     uint64_t interrupts;            /* the interrupt count that the latest SQE with one told the daemon */
     uint64_t head;                  /* CQEs taken; may be read at any time */

@@ -183,11 +183,11 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
     rondo_stream_forget(comm); /* else the list of retired requests would name freed ones */
     for (;;) {
         struct rondo_request *request = NULL;
-        pthread_mutex_lock(&queue->lock);
+        rondo_lock_take(&queue->lock);
         for (uint32_t slot = 0; slot < queue->slots_used && request == NULL; slot++)
             if (queue->by_slot[slot]->comm == comm)
                 request = queue->by_slot[slot];
-        pthread_mutex_unlock(&queue->lock);
+        rondo_lock_drop(&queue->lock);
         if (request == NULL)
             return;
         rondo_request_destroy(request);

@@ -108,11 +108,11 @@ struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, con
         return NULL;
     struct rondo_queue *queue = lane->comm->runtime->queue;
     known.reachable = rondo_request_cache_reachable(lane->comm, call);
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     struct rondo_request *request = find_alike(&known);
     if (request != NULL)
         rondo_request_cache_remove(request);
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (request != NULL && !has_buffers(request, call))
         rondo_operation_move(request, call->send, call->recv);
     return request;
@@ -145,12 +145,12 @@ int rondo_request_cache_put(struct rondo_request *request)
     if (!can_be_cached(request))
         return 0;
     struct rondo_request **place = place_of(request->lane, &request->call);
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     struct rondo_request *before = *place;
     request->handle = rondo_handle_renew(request->handle);
     request->cached = 1;
     set_place(place, request);
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (before != NULL)
         rondo_request_destroy(before);
     return 1;

@@ -319,7 +319,7 @@ static void finish_large(struct rondo_request *request, int done)
     struct rondo_queue *queue = runtime->queue;
     struct rondo_host_lane *lane = request->lane;
     int start = 0, others;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     lane->requests->held = NULL;
     if (done) {
         lane->requests->submitted++;
@@ -334,7 +334,7 @@ static void finish_large(struct rondo_request *request, int done)
         feed(runtime, lane);
     if (others || !done)
         start = rondo_queue_claim_start(runtime);
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (others)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (others || !done)
@@ -349,19 +349,20 @@ static int run_large(struct rondo_request *request)
     activate_recorded(request, RONDO_REQUEST_INLINE, begin(request));
     request->lane->requests->held = request;
     const struct rondo_operation *fresh = freshen(request);
-    pthread_mutex_unlock(&runtime->queue->lock);
+    rondo_lock_drop(&runtime->queue->lock);
     const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 1);
     finish_large(request, done);
     return done;
 }
 
 /* Begins what can be executed inline, in order, and stops at the first that cannot be or that gets stuck. The calling thread
- * has claimed block 0. Returns how many have begun. */
-static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *submission)
+ * has claimed block 0; *claimed: whether it still has, afterwards. Returns how many have begun. */
+static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *submission, int *claimed)
 {
     struct rondo_queue *queue = runtime->queue;
     int begun = 0;
-    pthread_mutex_lock(&queue->lock);
+    *claimed = 1;
+    rondo_lock_take(&queue->lock);
     while (begun < submission->count && submission->stuck == NULL) {
         struct rondo_request *request =
             submission->request != NULL ? submission->request : rondo_request_cache_find(&submission->calls[begun]);
@@ -376,7 +377,9 @@ static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *
         }
         submission->stuck = run_small(request, submission->waits && last) ? NULL : request;
     }
-    pthread_mutex_unlock(&queue->lock);
+    if (submission->stuck == NULL)
+        *claimed = !runtime->device->kind->assist_end_locked(runtime->device);
+    rondo_lock_drop(&queue->lock);
     return begun;
 }
 
@@ -390,11 +393,13 @@ static int try_inline(struct rondo_runtime *runtime, struct rondo_submission *su
         return 0;
     if (!rondo_assist_claim_idle(runtime))
         return 0;
-    const int begun = start_inline(runtime, submission); /* another thread may free a request that is done */
+    int claimed;
+    const int begun = start_inline(runtime, submission, &claimed); /* another thread may free a request that is done */
     if (submission->stuck != NULL && submission->waits && begun == submission->count)
         rondo_assist_run(runtime, submission->stuck);
     /* An operation that is stuck has a daemon, which runs the block from here on. */
-    rondo_assist_leave(runtime, submission->waits ? RONDO_ASSIST_NEVER : submission->assist);
+    if (claimed)
+        rondo_assist_leave(runtime, submission->waits ? RONDO_ASSIST_NEVER : submission->assist);
     return begun;
 }
 
@@ -408,7 +413,7 @@ static void start_on_device(struct rondo_runtime *runtime, struct rondo_request 
     struct rondo_host_lane *lane = request->lane;
     const int asks = request->checked && lane != NULL;
     int submits = 0, start = 0;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
     activate_recorded(request, RONDO_REQUEST_WAITING, begin(request));
     if (failed != RONDO_SUCCESS) {
@@ -422,7 +427,7 @@ static void start_on_device(struct rondo_runtime *runtime, struct rondo_request 
     } else {
         enqueue(runtime, request);
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (submits)
         rondo_queue_attend(runtime, start, assist);
     rondo_proxies_expect(runtime->proxies);
@@ -462,13 +467,13 @@ void rondo_request_approve(struct rondo_runtime *runtime, const struct rondo_ope
     int fed, start = 0;
     struct rondo_comm *comm = rondo_comm_pin(runtime, name->comm);
     struct rondo_host_lane *lane = comm != NULL ? find_lane(comm, name) : NULL;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     struct rondo_request *request = lane != NULL ? lane->requests->waiting_first : NULL;
     while (request != NULL && request->number != name->number)
         request = request->next_waiting;
     if (request ==
         NULL) { /* a failure has completed it meanwhile, or it is in stream order, where no request waits for the verdict */
-        pthread_mutex_unlock(&queue->lock);
+        rondo_lock_drop(&queue->lock);
         if (comm != NULL && verdict != RONDO_SUCCESS)
             rondo_comm_fail(comm, verdict, "%s", message);
         if (comm != NULL)
@@ -482,7 +487,7 @@ void rondo_request_approve(struct rondo_runtime *runtime, const struct rondo_ope
     }
     if ((fed = feed(runtime, lane)) > 0)
         start = rondo_queue_claim_start(runtime);
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
@@ -497,7 +502,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     uint64_t *cq = runtime->device->daemon->queues->cq;
     if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
         return 0; /* a hint: another thread may be taking the entries */
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     while (!queue->abandoned) {
         uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
         uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
@@ -516,7 +521,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     }
     if (fed > 0)
         start = rondo_queue_claim_start(runtime);
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     if (reaped > 0)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
@@ -530,7 +535,7 @@ static void fail_waiting(struct rondo_comm *comm)
     rondo_copy_engine_fail(comm);
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_queue *queue = runtime->queue;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
         after = request->active_after;
         if (request->comm != comm || !is_waiting(request))
@@ -538,7 +543,7 @@ static void fail_waiting(struct rondo_comm *comm)
         unlink_waiting(runtime, request);
         complete(request, rondo_comm_failure(comm), comm->failure);
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     rondo_event_signal(&queue->event, &queue->sleepers);
     rondo_poller_wake(comm->runtime);
 }
@@ -550,7 +555,7 @@ static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const 
 {
     struct rondo_queue *queue = runtime->queue;
     rondo_queue_reap(runtime); /* completions from before the loss keep their results */
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     queue->abandoned = 1;
     while (queue->active != NULL) {
         struct rondo_request *request = queue->active;
@@ -562,7 +567,7 @@ static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const 
         }
         complete(request, result, why);
     }
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     rondo_queue_wake(runtime);
 }
 

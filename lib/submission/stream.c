@@ -146,11 +146,11 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
 static void record(struct rondo_runtime *runtime, struct rondo_request *const *requests, int count)
 {
     const uint64_t ticks = rondo_flight_ticks(runtime->flight);
-    pthread_mutex_lock(&runtime->queue->lock);
+    rondo_lock_take(&runtime->queue->lock);
     for (int i = 0; i < count; i++)
         rondo_flight_begin(runtime->flight, &requests[i]->recorded, (uint32_t) requests[i]->device_number, RONDO_FLIGHT_STREAM,
                            ticks, 0);
-    pthread_mutex_unlock(&runtime->queue->lock);
+    rondo_lock_drop(&runtime->queue->lock);
     for (int i = 0; i < count && runtime->nvtx != NULL; i++)
         rondo_nvtx_mark(runtime->nvtx, requests[i]->call.kind, requests[i]->recorded.call.bytes);
 }
@@ -161,9 +161,9 @@ static void ask(struct rondo_request *request)
     struct rondo_queue *queue = request->runtime->queue;
     if (!request->checked || request->captured)
         return;
-    pthread_mutex_lock(&queue->lock);
+    rondo_lock_take(&queue->lock);
     request->number = request->lane->requests->started++;
-    pthread_mutex_unlock(&queue->lock);
+    rondo_lock_drop(&queue->lock);
     rondo_check_ask(request);
 }
 
