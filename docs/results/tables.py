@@ -155,6 +155,12 @@ def host_rivals():
     return pivot(rows, ["collective", "ranks", "rival"], ["collective", "ranks", "rival"], lambda row: ratio(row["ratio"]), missing="not run")
 
 
+def host_small():
+    rows = [row for row in load("host-16-cores-small").rows if row["bytes"] > 0]
+    rows.sort(key=lambda row: (COLLECTIVES.get(row["collective"], row["collective"]), row["ranks"], row["bytes"]))
+    return pivot(rows, ["collective", "ranks"], ["collective", "ranks"], lambda row: f"{number(row['time_us'])} ({ratio(row['ratio'])})")
+
+
 def host_multicast():
     """With multicast connectors, and in brackets without."""
     without = {(row["collective"], row["bytes"]): row for row in load("host-16-cores-no-multicast").rows}
@@ -425,6 +431,7 @@ def sim_model():
 TABLES = {
     "host-allreduce": (host_allreduce, ["host-16-cores"]),
     "host-collectives": (host_collectives, ["host-16-cores"]),
+    "host-small": (host_small, ["host-16-cores-small"]),
     "host-multicast": (host_multicast, ["host-16-cores-multicast", "host-16-cores-no-multicast"]),
     "host-rivals": (host_rivals, ["host-16-cores"]),
     "host-2-cores": (host_two_cores, ["host-2-cores"]),
