@@ -35,12 +35,12 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
         }
 }
 
-/* Raises the budget of the run's waits, after so many primitives. */
+/* Raises the budget of the run's waits, after so many primitives. One above the cap stays: the task was granted it because it
+ * is alone. */
 RONDO_FUNCTION void rondo_raise_budget(struct rondo_run *run, uint32_t primitives)
 {
     const struct rondo_policy *policy = run->policy;
-    for (; primitives > 0 && run->budget < policy->budgets.cap; primitives--) { /* else the task was granted more because it is
-                                                                                   alone */
+    for (; primitives > 0 && run->budget < policy->budgets.cap; primitives--) {
         run->budget *= policy->boost; /* no overflow: lib/base/environment.c bounds cap and boost */
         run->budget = run->budget < policy->budgets.cap ? run->budget : policy->budgets.cap;
     }
