@@ -103,7 +103,7 @@ struct rondo_device_kind {
     int (*assist_step)(struct rondo_device *device);
     void (*assist_end)(struct rondo_device *device, int idle, enum rondo_assist helper);
     /* The same as assist_end where there is no daemon; else returns 0, and assist_end has to be called. The caller holds the
-     * lock under which every daemon is claimed and every submission is written. */
+     * lock under which every daemon is claimed and every submission is written. NULL where threads cannot assist. */
     int (*assist_end_locked)(struct rondo_device *device);
     /* Inline execution, between assist_begin and assist_end, whether there is a daemon or not: executes an operation of one
      * block, of a lane that has nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for

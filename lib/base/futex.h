@@ -57,14 +57,18 @@ struct rondo_lock {
 #define RONDO_LOCK_LOOKS    32     /* before a thread sleeps */
 #define RONDO_LOCK_SLEEP_NS 200000 /* between two looks of one that sleeps */
 
+/* Takes the lock if it is free. Acquire pairs with the release in rondo_lock_drop. */
+static inline int rondo_lock_try(struct rondo_lock *lock)
+{
+    uint32_t is_free = 0;
+    return __atomic_compare_exchange_n(&lock->held, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 /* Takes a lock that another thread held a moment ago. */
 static __attribute__((noinline, unused)) void rondo_lock_await(struct rondo_lock *lock)
 {
     for (uint32_t looks = 1;; looks++) {
-        uint32_t is_free = 0;
-        /* Acquire pairs with the release in rondo_lock_drop. */
-        if (__atomic_load_n(&lock->held, __ATOMIC_RELAXED) == 0 &&
-            __atomic_compare_exchange_n(&lock->held, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&lock->held, __ATOMIC_RELAXED) == 0 && rondo_lock_try(lock))
             return;
         if (looks % RONDO_LOCK_LOOKS == 0) {
             __atomic_fetch_add(&lock->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -79,9 +83,7 @@ static __attribute__((noinline, unused)) void rondo_lock_await(struct rondo_lock
 
 static inline void rondo_lock_take(struct rondo_lock *lock)
 {
-    uint32_t is_free = 0;
-    /* Acquire pairs with the release in rondo_lock_drop. */
-    if (!__atomic_compare_exchange_n(&lock->held, &is_free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!rondo_lock_try(lock))
         rondo_lock_await(lock);
 }
 

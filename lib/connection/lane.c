@@ -301,6 +301,7 @@ static void describe_parts(struct rondo_binding *binding, struct rondo_end *cons
     const struct rondo_program *program = binding->plan->program;
     const char *image = (const char *) binding->program; /* the device's */
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const uint32_t receives = only_receives(binding->plan);
     for (uint32_t b = 0; b < program->blocks; b++) {
         uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
         parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +
@@ -313,7 +314,7 @@ static void describe_parts(struct rondo_binding *binding, struct rondo_end *cons
             neighbours++;
         parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
         parts[b].repeats = parts[b].row == NULL && has_repeated(ends + first, count);
-        parts[b].only_receives = only_receives(binding->plan);
+        parts[b].only_receives = receives;
         binding->repeats |= (int) parts[b].repeats;
     }
 }

@@ -436,8 +436,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     const int copied = request->streamed && operation->direct && rondo_copy_engine_usable(comm);
     request->copied = copied && rondo_copy_steps_can(binding->plan) ? binding->plan : NULL;
     operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
-    /* Over a network. No zero-copy send with a timeout: an operation that ends at its timeout gives the buffers back while a
-     * network may still read them. */
+    /* Zero-copy sends are a network's, and not with a timeout: an operation that ends at its timeout gives the buffers back
+     * while a network may still read them. */
     const int zero_copy = request->runtime->device_type == RONDO_DEVICE_HOST && comm->networked &&
                           choice->algorithm->registered == NULL && request->runtime->settings.timeout <= 0;
     operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);
