@@ -163,19 +163,16 @@ static void send_answers(struct rondo_runtime *runtime)
     free(text);
 }
 
-static void send_report(struct rondo_runtime *runtime)
+/* The report for all ranks, owned by the caller, of *bytes bytes; NULL: there is no memory for it. */
+static struct report *compose_report(const struct rondo_runtime *runtime, size_t *bytes)
 {
-    struct rondo_hang *hang = runtime->hang;
-    send_answers(runtime);
-    if (!hang->due) {
-        forget(runtime);
-        return;
-    }
+    const struct rondo_hang *hang = runtime->hang;
     char *text = rondo_hang_compose(hang->statements, runtime->size, 0);
-    size_t bytes = text == NULL ? 0 : strlen(text) + 1;
-    if (bytes > TEXT_MAX)
-        bytes = TEXT_MAX;
-    struct report *report = calloc(1, sizeof(*report) + bytes + 1);
+    size_t length = text == NULL ? 0 : strlen(text) + 1;
+    if (length > TEXT_MAX)
+        length = TEXT_MAX;
+    *bytes = sizeof(struct report) + length + 1;
+    struct report *report = calloc(1, *bytes);
     for (int rank = 0; report != NULL && rank < runtime->size; rank++)
         for (int i = 0; i < hang->statements[rank].count; i++) {
             const struct rondo_hang_entry *entry = &hang->statements[rank].entries[i];
@@ -185,17 +182,20 @@ static void send_report(struct rondo_runtime *runtime)
             if (entry->overdue && known == report->comms && known < COMMS_MAX)
                 report->ids[report->comms++] = entry->comm;
         }
-    if (report != NULL) {
-        if (text != NULL)
-            memcpy(report->text, text, bytes);
-        /* This rank comes first: a peer that receives the report earlier may leave at once, and this rank must not see the
-         * departure before the report. */
-        rondo_control_send(runtime->control, runtime->rank, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
-        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
-    }
-    free(report);
+    if (report != NULL && text != NULL)
+        memcpy(report->text, text, length);
     free(text);
+    return report;
+}
+
+/* Answers the demands, and forgets the statements (lock held). Returns the report that is due to all ranks, see compose_report;
+ * NULL: none is. */
+static struct report *end_collecting(struct rondo_runtime *runtime, size_t *bytes)
+{
+    send_answers(runtime);
+    struct report *report = runtime->hang->due ? compose_report(runtime, bytes) : NULL;
     forget(runtime);
+    return report;
 }
 
 /* Asks all ranks for statements, unless that is under way. demand: the number that rank source gave its demand; 0: source asks
@@ -227,31 +227,6 @@ static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t
         rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, &query, sizeof(query));
 }
 
-static void take_statement(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
-{
-    struct rondo_hang *hang = runtime->hang;
-    pthread_mutex_lock(&hang->lock);
-    if (hang->collecting && !hang->statements[source].arrived && bytes % sizeof(struct rondo_hang_entry) == 0) {
-        struct rondo_hang_statement *statement = &hang->statements[source];
-        statement->entries = malloc(bytes + 1);
-        if (statement->entries != NULL && bytes > 0) { /* data is NULL where a rank has nothing to state */
-            memcpy(statement->entries, data, bytes);
-            statement->count = (int) (bytes / sizeof(struct rondo_hang_entry));
-        }
-        statement->arrived = 1;
-        for (int i = 0; i < statement->count; i++)
-            statement->entries[i].text[sizeof(statement->entries[i].text) - 1] = '\0';
-        int complete = 1;
-        for (int rank = 0; rank < runtime->size; rank++)
-            complete &= hang->statements[rank].arrived || rondo_is_gone(runtime, rank);
-        if (complete)
-            send_report(runtime);
-    }
-    pthread_mutex_unlock(&hang->lock);
-}
-
-/* ---- every rank ---- */
-
 static void take_report(struct rondo_runtime *runtime, const void *data, size_t bytes)
 {
     if (bytes <= sizeof(struct report))
@@ -271,6 +246,45 @@ static void take_report(struct rondo_runtime *runtime, const void *data, size_t 
     }
     free(report);
 }
+
+/* Tells all ranks (lock not held: the report ends communicators) and frees the report. This rank comes first, and at once: a
+ * peer that has the report may leave, and this rank must not see the departure before the report. */
+static void send_report(struct rondo_runtime *runtime, struct report *report, size_t bytes)
+{
+    if (report == NULL)
+        return;
+    take_report(runtime, report, bytes);
+    rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, bytes);
+    free(report);
+}
+
+static void take_statement(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct rondo_hang *hang = runtime->hang;
+    struct report *report = NULL;
+    size_t report_bytes = 0;
+    pthread_mutex_lock(&hang->lock);
+    if (hang->collecting && !hang->statements[source].arrived && bytes % sizeof(struct rondo_hang_entry) == 0) {
+        struct rondo_hang_statement *statement = &hang->statements[source];
+        statement->entries = malloc(bytes + 1);
+        if (statement->entries != NULL && bytes > 0) { /* data is NULL where a rank has nothing to state */
+            memcpy(statement->entries, data, bytes);
+            statement->count = (int) (bytes / sizeof(struct rondo_hang_entry));
+        }
+        statement->arrived = 1;
+        for (int i = 0; i < statement->count; i++)
+            statement->entries[i].text[sizeof(statement->entries[i].text) - 1] = '\0';
+        int complete = 1;
+        for (int rank = 0; rank < runtime->size; rank++)
+            complete &= hang->statements[rank].arrived || rondo_is_gone(runtime, rank);
+        if (complete)
+            report = end_collecting(runtime, &report_bytes);
+    }
+    pthread_mutex_unlock(&hang->lock);
+    send_report(runtime, report, report_bytes);
+}
+
+/* ---- every rank ---- */
 
 /* Stores the answer, or that there was one but no memory for it. */
 static void take_answer(struct rondo_runtime *runtime, const char *data, size_t bytes)
@@ -413,14 +427,17 @@ static void ask_of_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
+    struct report *report = NULL;
+    size_t bytes = 0;
     uint64_t now = rondo_clock_ns(), id, number;
     if (hang->watches_signal && rondo_hang_signal_came())
         demand(runtime, 1, &number);
     renew_demand(runtime);
     pthread_mutex_lock(&hang->lock);
     if (hang->collecting && now - hang->since_ns >= ANSWER_NS && now > hang->since_ns)
-        send_report(runtime);
+        report = end_collecting(runtime, &bytes);
     pthread_mutex_unlock(&hang->lock);
+    send_report(runtime, report, bytes);
     if (runtime->settings.timeout <= 0)
         return;
     if (hang->observer->overdue(runtime, now, &id))
