@@ -105,6 +105,15 @@ def test_messages_between_processes():
         job.finish()
 
 
+@pytest.mark.parametrize("soft, hard, says", [(200, 200, "a job of 300 ranks takes as many descriptors in the process of its root, which may have 200"),
+                                              (200, 1000, "ranks 1, 2, 3")])
+def test_descriptors_of_the_root(soft, hard, says):
+    """The root needs one for each rank: it raises a limit that can be raised, and says so where it cannot."""
+    limited = f"ulimit -Sn {soft}; ulimit -Hn {hard}; exec {program('matrix')} --ranks 0"
+    output = run("bash", "-c", limited, expect=1, RONDO_RANK=0, RONDO_SIZE=300, RONDO_JOB="descriptors", RONDO_CONNECT_TIMEOUT=1)
+    assert says in output, output
+
+
 def test_unknown_variables():
     """Rank 0 alone warns of names that Rondo lacks, once, and not of reserved ones."""
     with Job(3, program("matrix"), "--ranks", 0, *SUBSET, RONDO_TIMOUT=5, RONDO_NONESUCH=1, RONDO_X_OF_A_TEST=1) as job:

@@ -23,8 +23,8 @@ enum rondo_frame_type {
     /* between a rank and the root (lib/bootstrap/root.c) */
     RONDO_FRAME_JOB = 4,       /* root to rank: the job's nonce, and where to listen */
     RONDO_FRAME_LISTENING = 5, /* rank to root: the port (4 bytes) */
-    RONDO_FRAME_PLACES = 6,    /* root to rank: the first rank of this part (4 bytes), and the addresses */
-    RONDO_FRAME_LINKED = 7,    /* rank to root: the connections to the neighbours are open */
+    RONDO_FRAME_PLACES = 6,    /* root to rank: its address and its neighbours', if any; and between ranks, while a job forms */
+    RONDO_FRAME_LINKED = 7,    /* rank to root: it is connected to its neighbours, and knows where all ranks listen */
     RONDO_FRAME_READY = 8,     /* root to rank: the job has formed */
     RONDO_FRAME_FAILED = 9,    /* either way: the job cannot form; data is the reason as text */
     /* between two ranks (lib/control/links.c) */

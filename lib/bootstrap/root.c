@@ -3,7 +3,8 @@
  *
  *   JOINING     a rank has proven the secret
  *   LISTENING   the root tells the job's nonce and where to listen (RONDO_FRAME_JOB); the rank answers with its port
- *   LINKING     the root tells all places (RONDO_FRAME_PLACES, in parts); the rank answers when it is linked
+ *   LINKING     the root tells each rank its place and its neighbours' (RONDO_FRAME_PLACES); the rank answers when it is linked
+ *               and knows all places
  *   FORMED      the root says so (RONDO_FRAME_READY)
  *
  * One event is fetched at a time, so none is about a member that has been freed.
@@ -21,14 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
     STACK_BYTES = 256 << 10,
-    STEP_MS = 10000,     /* at least, for all steps after the first */
-    FLUSH_MS = 3000,     /* for a rank to take the last that it is told */
-    NAMED_MOST = 16,     /* ranks in a text */
-    PLACES_PART = 16384, /* in one frame */
+    STEP_MS = 10000,          /* at least, for all steps after the first */
+    FLUSH_MS = 3000,          /* for a rank to take the last that it is told */
+    NAMED_MOST = 16,          /* ranks in a text */
+    DESCRIPTORS_BESIDE = 128, /* of the root's process, beside a connection to each rank */
 };
 
 enum step { JOINING, LISTENING, LINKING, FORMED, FAILED };
@@ -239,24 +241,20 @@ static void begin_listening(struct root *root)
         }
 }
 
-/* All listen. Without a network there is nothing to tell: names of Unix sockets follow from the key. */
+/* All listen: tells each rank its place, and then that of the rank 2^k after it, for each k. Without a network there is nothing
+ * to tell: names of Unix sockets follow from the key. */
 static void begin_linking(struct root *root)
 {
+    enum { STEPS_MOST = 31 };
+    unsigned char data[(1 + STEPS_MOST) * RONDO_ADDRESS_STORED];
     const int is_network = root->by_rank[0]->address.bytes > 0;
-    unsigned char *data = malloc(4 + (size_t) PLACES_PART * RONDO_ADDRESS_STORED);
     begin_step(root, LINKING);
-    if (data == NULL) {
-        fail(root, "the root has no memory");
-        return;
+    for (int rank = 0; rank < root->size; rank++) {
+        size_t bytes = 0;
+        for (int step = 0; step < root->size && is_network; step = step == 0 ? 1 : 2 * step, bytes += RONDO_ADDRESS_STORED)
+            rondo_address_store(&root->by_rank[(rank + step) % root->size]->address, data + bytes);
+        tell(root, root->by_rank[rank], RONDO_FRAME_PLACES, data, bytes);
     }
-    for (int first = 0; first < (is_network ? root->size : 1); first += PLACES_PART) {
-        int count = !is_network ? 0 : root->size - first < PLACES_PART ? root->size - first : PLACES_PART;
-        rondo_frame_store32(data, (uint32_t) first);
-        for (int i = 0; i < count; i++)
-            rondo_address_store(&root->by_rank[first + i]->address, data + 4 + (size_t) i * RONDO_ADDRESS_STORED);
-        tell_all(root, RONDO_FRAME_PLACES, data, 4 + (size_t) count * RONDO_ADDRESS_STORED);
-    }
-    free(data);
 }
 
 static void answer(struct root *root, struct member *member)
@@ -307,8 +305,28 @@ static void read_member(struct root *root, struct member *member)
 
 /* ---- admitting ---- */
 
+/* Makes room for a connection to each rank: raises the process's limit of descriptors where it is too low and may be raised. */
+static rondo_result_t allow_connections(int size)
+{
+    const rlim_t needed = (rlim_t) size + DESCRIPTORS_BESIDE;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed)
+        return RONDO_SUCCESS;
+    limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= (rlim_t) size)
+        return RONDO_SUCCESS;
+    return rondo_fail(
+        RONDO_ERR_SYSTEM,
+        "a job of %d ranks takes as many descriptors in the process of its root, which may have %llu (ulimit -Hn)", size,
+        (unsigned long long) limit.rlim_cur);
+}
+
 static rondo_result_t set_size(struct root *root, int size)
 {
+    rondo_result_t result = allow_connections(size);
+    if (result != RONDO_SUCCESS)
+        return result;
     root->by_rank = calloc((size_t) size, sizeof(*root->by_rank));
     if (root->by_rank == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a job of %d ranks", size);
@@ -319,8 +337,12 @@ static rondo_result_t set_size(struct root *root, int size)
 /* Decides on a rank that has proven the secret; *detail is what the verdict carries. */
 static enum rondo_handshake_verdict decide(struct root *root, const struct rondo_handshake_claim *claim, int *detail)
 {
-    if (root->step == FAILED || (root->size == 0 && set_size(root, claim->size) != RONDO_SUCCESS))
+    if (root->step == FAILED)
         return RONDO_HANDSHAKE_OVER;
+    if (root->size == 0 && set_size(root, claim->size) != RONDO_SUCCESS) {
+        rondo_log(RONDO_LOG_ERROR, claim->rank, "the root cannot let this rank in: %s", rondo_last_error());
+        return RONDO_HANDSHAKE_OVER;
+    }
     *detail = root->size;
     if (claim->size != root->size)
         return RONDO_HANDSHAKE_SIZE;

@@ -8,11 +8,12 @@
 #include "rondo.h"
 
 struct rondo_topology {
-    int nodes;  /* hosts with members, in the order of their first ranks */
-    int locals; /* ranks of each host; 0: hosts have different numbers */
-    int *ranks; /* [node * locals + local]: in the communicator; NULL where locals is 0 */
-    int *node;  /* [rank] */
-    int *local; /* [rank]: its number among those of its host */
+    int nodes;   /* hosts with members, in the order of their first ranks */
+    int locals;  /* ranks of each host; 0: hosts have different numbers */
+    int *counts; /* [node]: its ranks */
+    int *ranks;  /* [node * locals + local]: in the communicator; NULL where locals is 0 */
+    int *node;   /* [rank] */
+    int *local;  /* [rank]: its number among those of its host */
 };
 
 /* Fills *topology. hosts: for each of the size members, the id of its host; members of equal texts share a host.

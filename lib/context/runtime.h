@@ -54,6 +54,7 @@ struct rondo_runtime {
     int device_index; /* the GPU's index; -1 on the host device */
     char *nothing;    /* readable device memory, which a barrier sends */
     struct rondo_peer *peers;
+    struct rondo_topology hosts;                                   /* of all ranks */
     struct rondo_single_copy_peer *single_copy_peers;              /* [size]; lib/runtime/single_copy.h */
     int oversubscribed;                                            /* some host has more ranks than cores */
     struct rondo_transport_context transport;                      /* the part that transports and the proxy access */

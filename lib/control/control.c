@@ -41,7 +41,6 @@ struct rondo_control {
     struct rondo_frame_connection root;
     struct rondo_job job;
     enum forming forming;
-    int places;       /* ranks whose places have come */
     int told_trouble; /* the root knows that this rank cannot be linked */
     int root_ended;
     int64_t form_by;
@@ -125,14 +124,8 @@ static void tell_root(struct rondo_control *control, uint32_t type, const void *
 /* Returns 0, or -1 if the frame is one that no root sends now. */
 static int take_places(struct rondo_control *control, const struct rondo_frame *frame)
 {
-    if (control->forming != FORMING || frame->bytes < 4 || (frame->bytes - 4) % RONDO_ADDRESS_STORED != 0)
+    if (control->forming != FORMING || rondo_links_set_places(control->links, frame->data, frame->bytes) != 0)
         return -1;
-    const int first = (int) rondo_frame_load32(frame->data), count = (int) ((frame->bytes - 4) / RONDO_ADDRESS_STORED);
-    if (rondo_links_set_places(control->links, first, count, frame->data + 4) != 0)
-        return -1;
-    control->places += count;
-    if (count > 0 && control->places < control->size)
-        return 0;
     control->forming = LINKING;
     rondo_links_begin(control->links);
     return 0;
@@ -184,7 +177,8 @@ static int64_t form(struct rondo_control *control)
         rondo_links_describe_trouble(control->links, trouble, sizeof(trouble));
         tell_root(control, RONDO_FRAME_FAILED, trouble, strlen(trouble));
     }
-    if (control->forming == LINKING && !control->told_trouble && !control->root_ended && rondo_links_are_open(control->links)) {
+    if (control->forming == LINKING && !control->told_trouble && !control->root_ended &&
+        rondo_links_are_linked(control->links)) {
         control->forming = LINKED;
         tell_root(control, RONDO_FRAME_LINKED, NULL, 0);
     }
@@ -336,6 +330,11 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
         *result = NULL;
     }
     return status;
+}
+
+void rondo_control_count(struct rondo_control *control, struct rondo_control_costs *costs)
+{
+    rondo_links_count(control->links, costs);
 }
 
 rondo_result_t rondo_control_reach(struct rondo_control *control, int dest)

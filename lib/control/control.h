@@ -53,6 +53,15 @@ rondo_result_t rondo_control_connect(struct rondo_control **control, const struc
  */
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes);
 
+/* What this rank has done so far to reach the others, but for signs of life, and for what passed between it and the root. */
+struct rondo_control_costs {
+    uint64_t made, accepted; /* connections */
+    uint64_t messages;       /* sent over them */
+    uint64_t bytes;          /* of these, with their heads and tags */
+};
+/* Any thread. */
+void rondo_control_count(struct rondo_control *control, struct rondo_control_costs *costs);
+
 /* Returns RONDO_ERR_PEER with the reason if dest is known to have died or left, or the others take this rank for dead. When
  * that becomes known, the handler is called after this has begun to say so. Any thread. */
 rondo_result_t rondo_control_reach(struct rondo_control *control, int dest);

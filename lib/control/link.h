@@ -58,6 +58,7 @@ struct rondo_link {
     int is_lossy;           /* made again after one that had ended without its peer's goodbye */
     int broken;             /* found while sending */
     int shut;               /* nothing more will be sent, and the other side knows */
+    int places;             /* of ranks, that have been told over it while the job forms */
     int64_t progress, used; /* when the socket last took something; when a message was last put */
 
     /* of those that this rank makes */
@@ -87,8 +88,10 @@ struct rondo_links {
     struct rondo_admission admission;
     pthread_mutex_t lock;
     struct rondo_link *first, *closed;
-    struct rondo_link **out, **in;         /* by peer; NULL: none */
-    unsigned char *places;                 /* by rank; NULL: names of Unix sockets */
+    struct rondo_link **out, **in; /* by peer; NULL: none */
+    unsigned char *places;         /* by rank, once the job has formed; NULL: names of Unix sockets */
+    int tells_places;              /* the root has told the neighbours' */
+    struct rondo_control_costs costs;
     uint64_t notices;                      /* this rank's */
     uint64_t *delivered;                   /* by source: the number after the last notice that was delivered */
     atomic_uchar *gone;                    /* by rank: the event; 0: not gone */
@@ -172,6 +175,14 @@ void rondo_link_resume(struct rondo_links *links, struct rondo_link *link);
 void rondo_link_waive(struct rondo_links *links, struct rondo_link *link);
 /* Does what serving has led to, which may lead to more: deaths, pauses that end, giving up. Frees closed connections. */
 void rondo_links_settle(struct rondo_links *links);
+
+/* ---- lib/control/places.c: of the thread that serves ---- */
+
+/* Takes places that the peer tells while the job forms. Returns 0, or -1 if they are none that it is to tell. */
+int rondo_link_take_places(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
+/* Tells the neighbours what they lack, as far as this rank knows it; with the lock. Returns whether all has been told, and this
+ * rank has all; else *missing is the rank that is waited for. */
+int rondo_links_share_places(struct rondo_links *links, int *missing);
 
 /* ---- lib/control/link_open.c: of the thread that serves, with the lock ---- */
 

@@ -330,6 +330,8 @@ static int take(struct rondo_links *links, struct rondo_link *link, const struct
         return end(links, link);
     case RONDO_FRAME_NEIGHBOUR:
         return become_neighbour(links, link);
+    case RONDO_FRAME_PLACES:
+        return rondo_link_take_places(links, link, frame);
     case RONDO_CONTROL_DIED:
     case RONDO_CONTROL_LEFT:
         return take_event(links, link, frame);

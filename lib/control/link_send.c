@@ -197,9 +197,13 @@ static int is_vital(const struct rondo_letter *letter)
     return letter->destination < 0 && letter->type != RONDO_FRAME_AWAIT;
 }
 
-static int put_frame(struct rondo_link *link, const struct rondo_letter *letter, const void *data)
+static int put_frame(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *letter, const void *data)
 {
     struct rondo_frame_connection *to = &link->connection;
+    if (letter->type != RONDO_FRAME_BEAT) {
+        links->costs.messages++;
+        links->costs.bytes += RONDO_FRAME_HEADER + letter->bytes + RONDO_FRAME_TAG;
+    }
     return is_vital(letter) && letter->bytes <= RONDO_FRAME_SPARE_DATA
                ? rondo_frame_connection_put_surely(to, letter->type, letter->source, letter->destination, data, letter->bytes)
                : rondo_frame_connection_put(to, letter->type, letter->source, letter->destination, data, letter->bytes);
@@ -227,7 +231,7 @@ int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const str
     if (link->broken || link->shut)
         return 0;
     const size_t before = link->connection.queued;
-    if (put_frame(link, head, data) != 0)
+    if (put_frame(links, link, head, data) != 0)
         return -1;
     if (before == 0)
         rondo_link_flush(links, link);
@@ -350,6 +354,8 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
     rondo_heartbeat_begin(&link->heartbeat, link->connection.fd, &links->options.heartbeat);
     link->state = RONDO_LINK_OPEN;
     link->since = 0;
+    link->places = 0;
+    links->costs.made++;
     if (link->is_lossy) /* the peer lives, and lacks what has been sent */
         links->giving_up = 1;
     link->progress = rondo_clock_ms();

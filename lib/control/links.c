@@ -55,6 +55,7 @@ static void admit(struct rondo_links *links, struct rondo_guest *guest, const st
     } else {
         link->connection = connection;
         link->state = RONDO_LINK_OPEN;
+        links->costs.accepted++;
         link->progress = rondo_clock_ms();
         rondo_heartbeat_begin(&link->heartbeat, connection.fd, &links->options.heartbeat);
         rondo_link_watch(links, link);
@@ -351,20 +352,6 @@ void rondo_links_destroy(struct rondo_links *links)
     free(links);
 }
 
-int rondo_links_set_places(struct rondo_links *links, int first, int count, const unsigned char *places)
-{
-    if (first < 0 || count < 0 || first > links->options.size - count)
-        return -1;
-    if (count == 0)
-        return 0;
-    if (links->places == NULL)
-        links->places = calloc((size_t) links->options.size, RONDO_ADDRESS_STORED);
-    if (links->places == NULL)
-        return -1;
-    memcpy(links->places + (size_t) first * RONDO_ADDRESS_STORED, places, (size_t) count * RONDO_ADDRESS_STORED);
-    return 0;
-}
-
 void rondo_links_begin(struct rondo_links *links)
 {
     pthread_mutex_lock(&links->lock);
@@ -372,18 +359,29 @@ void rondo_links_begin(struct rondo_links *links)
     pthread_mutex_unlock(&links->lock);
 }
 
-int rondo_links_are_open(struct rondo_links *links)
+int rondo_links_are_linked(struct rondo_links *links)
 {
-    for (const struct rondo_link *link = rondo_links_first(links); link != NULL; link = link->next)
-        if (link->is_neighbour && link->state != RONDO_LINK_OPEN)
-            return 0;
-    return 1;
+    int missing;
+    pthread_mutex_lock(&links->lock);
+    int linked = rondo_links_share_places(links, &missing);
+    for (const struct rondo_link *link = links->first; link != NULL; link = link->next)
+        linked &= !link->is_neighbour || link->state == RONDO_LINK_OPEN;
+    pthread_mutex_unlock(&links->lock);
+    return linked;
+}
+
+void rondo_links_count(struct rondo_links *links, struct rondo_control_costs *costs)
+{
+    pthread_mutex_lock(&links->lock);
+    *costs = links->costs;
+    pthread_mutex_unlock(&links->lock);
 }
 
 void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t bytes)
 {
     struct rondo_address address;
     char place[64];
+    int missing;
     *text = '\0';
     if (atomic_load(&links->lost))
         snprintf(text, bytes, "rank %d has no memory or descriptors for its connections", links->options.rank);
@@ -393,6 +391,10 @@ void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t 
             snprintf(text, bytes, "rank %d could not connect to rank %d at %s: %s", links->options.rank, link->peer,
                      rondo_address_describe(&address, place, sizeof(place)),
                      link->error != 0 ? strerror(link->error) : "no answer");
+    pthread_mutex_lock(&links->lock);
+    if (*text == '\0' && !rondo_links_share_places(links, &missing))
+        snprintf(text, bytes, "rank %d has not told rank %d where others listen", missing, links->options.rank);
+    pthread_mutex_unlock(&links->lock);
 }
 
 void rondo_links_formed(struct rondo_links *links)

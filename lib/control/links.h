@@ -46,14 +46,16 @@ void rondo_links_destroy(struct rondo_links *links);
 
 /* ---- of the thread that serves ---- */
 
-/* Stores where `count` ranks from `first` on listen, RONDO_ADDRESS_STORED bytes for each. Returns 0, or -1 without memory, or
- * if there are no such ranks. Of a job by Unix sockets none is stored. */
-int rondo_links_set_places(struct rondo_links *links, int first, int count, const unsigned char *places);
+/* Stores where this rank listens, as others reach it, and then the rank 2^k after it, for each k: RONDO_ADDRESS_STORED bytes
+ * for each. Returns 0, or -1 without memory, or for another number of bytes. Of a job by Unix sockets there are none. */
+int rondo_links_set_places(struct rondo_links *links, const unsigned char *places, size_t bytes);
 /* Begins to connect to the neighbours. */
 void rondo_links_begin(struct rondo_links *links);
-/* Whether the connections to all neighbours are open. */
-int rondo_links_are_open(struct rondo_links *links);
-/* Says in a text to which rank this one cannot connect, and why; or that this rank has no memory for connections. */
+/* Whether the connections to all neighbours are open, and this rank has been told, and has told, where all others listen: tells
+ * what it has to tell. */
+int rondo_links_are_linked(struct rondo_links *links);
+/* Says in a text to which rank this one cannot connect, and why; or which one has not told where others listen; or that this
+ * rank has no memory for connections. */
 void rondo_links_describe_trouble(struct rondo_links *links, char *text, size_t bytes);
 /* The job has formed: from now on ranks that end their connections have died. */
 void rondo_links_formed(struct rondo_links *links);
@@ -67,6 +69,9 @@ int64_t rondo_links_expire(struct rondo_links *links);
 int rondo_links_are_over(struct rondo_links *links);
 
 /* ---- of any thread ---- */
+
+/* As rondo_control_count. */
+void rondo_links_count(struct rondo_links *links, struct rondo_control_costs *costs);
 
 /* As rondo_control_send, with a valid destination, type and length. *wakes: the thread that serves must be woken. */
 rondo_result_t rondo_links_send(struct rondo_links *links, int destination, uint32_t type, const void *data, size_t bytes,

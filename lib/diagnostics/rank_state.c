@@ -1,6 +1,7 @@
 /* See lib/diagnostics/rank_state.h. */
 #include "lib/diagnostics/rank_state.h"
 
+#include "lib/control/control.h"
 #include "lib/diagnostics/flight_text.h"
 #include "proxy/proxies.h"
 
@@ -12,41 +13,56 @@
 /* Operations told of. The recent ones of all ranks together, so that a large job's answer stays small; and of each. */
 enum { ACTIVE_MOST = 64, RECENT_OF_ALL = 4096, RECENT_LEAST = 32, RECENT_MOST = 256 };
 
-/* The counts of rondo_stats_t by name. total: they only grow. */
+struct counted {
+    rondo_stats_t stats;
+    struct rondo_control_costs control;
+};
+
+/* The counts by name. total: they only grow. */
 static const struct count {
     const char *name, *what;
     size_t offset;
     int total;
 } counts[] = {
-    {"operations_submitted", "Operations given to the device.", offsetof(rondo_stats_t, submitted), 1},
-    {"operations_completed", "Operations of those that have completed.", offsetof(rondo_stats_t, completed), 1},
-    {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(rondo_stats_t, preemptions), 1},
-    {"spin_ns", "Nanoseconds of waits that exceeded their budgets.", offsetof(rondo_stats_t, spin_ns), 1},
-    {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(rondo_stats_t, context_loads), 1},
-    {"context_saves", "Positions of tasks saved by the daemon.", offsetof(rondo_stats_t, context_saves), 1},
-    {"daemon_starts", "Runs of the daemon.", offsetof(rondo_stats_t, daemon_starts), 1},
-    {"daemon_quits", "Runs of the daemon that have ended.", offsetof(rondo_stats_t, daemon_quits), 1},
-    {"primitives", "Slices of instructions executed.", offsetof(rondo_stats_t, primitives), 1},
-    {"sent_bytes", "Payload put into connectors, after compression.", offsetof(rondo_stats_t, bytes_sent), 1},
-    {"saved_bytes", "What compression has taken off the payload.", offsetof(rondo_stats_t, bytes_saved), 1},
-    {"connector_memory_bytes", "Connector memory in use.", offsetof(rondo_stats_t, memory_reserved), 0},
-    {"allocated_memory_bytes", "Memory of rondo_alloc in use.", offsetof(rondo_stats_t, memory_allocated), 0},
-    {"connector_memory_budget_bytes", "Most connector memory.", offsetof(rondo_stats_t, memory_budget), 0},
+    {"operations_submitted", "Operations given to the device.", offsetof(struct counted, stats.submitted), 1},
+    {"operations_completed", "Operations of those that have completed.", offsetof(struct counted, stats.completed), 1},
+    {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(struct counted, stats.preemptions), 1},
+    {"spin_ns", "Nanoseconds of waits that exceeded their budgets.", offsetof(struct counted, stats.spin_ns), 1},
+    {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(struct counted, stats.context_loads), 1},
+    {"context_saves", "Positions of tasks saved by the daemon.", offsetof(struct counted, stats.context_saves), 1},
+    {"daemon_starts", "Runs of the daemon.", offsetof(struct counted, stats.daemon_starts), 1},
+    {"daemon_quits", "Runs of the daemon that have ended.", offsetof(struct counted, stats.daemon_quits), 1},
+    {"primitives", "Slices of instructions executed.", offsetof(struct counted, stats.primitives), 1},
+    {"sent_bytes", "Payload put into connectors, after compression.", offsetof(struct counted, stats.bytes_sent), 1},
+    {"saved_bytes", "What compression has taken off the payload.", offsetof(struct counted, stats.bytes_saved), 1},
+    {"connector_memory_bytes", "Connector memory in use.", offsetof(struct counted, stats.memory_reserved), 0},
+    {"allocated_memory_bytes", "Memory of rondo_alloc in use.", offsetof(struct counted, stats.memory_allocated), 0},
+    {"connector_memory_budget_bytes", "Most connector memory.", offsetof(struct counted, stats.memory_budget), 0},
+    {"control_connections_made", "Connections of the control plane to other ranks.", offsetof(struct counted, control.made), 1},
+    {"control_connections_accepted", "Those from other ranks.", offsetof(struct counted, control.accepted), 1},
+    {"control_messages", "Messages sent over them, but signs of life.", offsetof(struct counted, control.messages), 1},
+    {"control_bytes", "Bytes of these messages, with heads and tags.", offsetof(struct counted, control.bytes), 1},
 };
 
-static uint64_t value_of(const rondo_stats_t *stats, const struct count *count)
+static rondo_result_t count_all(struct rondo_runtime *runtime, struct counted *counted)
+{
+    rondo_control_count(runtime->control, &counted->control);
+    return rondo_hang_count(runtime, &counted->stats);
+}
+
+static uint64_t value_of(const struct counted *counted, const struct count *count)
 {
     uint64_t value;
-    memcpy(&value, (const char *) stats + count->offset, sizeof(value));
+    memcpy(&value, (const char *) counted + count->offset, sizeof(value));
     return value;
 }
 
-static void write_counts(const rondo_stats_t *stats, struct rondo_text *text)
+static void write_counts(const struct counted *counted, struct rondo_text *text)
 {
     rondo_text_add(text, "\"counts\": {");
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         rondo_text_add(text, "%s\"%s\": %llu", i > 0 ? ", " : "", counts[i].name,
-                       (unsigned long long) value_of(stats, &counts[i]));
+                       (unsigned long long) value_of(counted, &counts[i]));
     rondo_text_add(text, "},\n");
 }
 
@@ -99,7 +115,7 @@ char *rondo_rank_state(struct rondo_runtime *runtime)
 {
     struct rondo_flight_view *view = malloc(sizeof(*view));
     struct rondo_text text = {0};
-    rondo_stats_t stats;
+    struct counted counted;
     char host[256] = "", *result;
     if (view == NULL)
         return NULL;
@@ -108,8 +124,8 @@ char *rondo_rank_state(struct rondo_runtime *runtime)
     rondo_text_add(&text, "{\"rank\": %d, \"pid\": %ld, \"host\": \"%s\", \"device\": \"%s\", \"time_ns\": %lld,\n",
                    runtime->rank, (long) getpid(), host, runtime->device_type == RONDO_DEVICE_CUDA ? "cuda" : "host",
                    (long long) rondo_clock_ns() + (long long) rondo_flight_real_minus_clock());
-    if (rondo_hang_count(runtime, &stats) == RONDO_SUCCESS)
-        write_counts(&stats, &text);
+    if (count_all(runtime, &counted) == RONDO_SUCCESS)
+        write_counts(&counted, &text);
     write_networks(runtime, &text);
     write_gone(runtime, &text);
     rondo_flight_write_active(runtime, view->active, ACTIVE_MOST, &text);
@@ -128,15 +144,15 @@ static void write_head(struct rondo_text *text, const char *name, const char *en
 char *rondo_rank_metrics(struct rondo_runtime *runtime)
 {
     struct rondo_text text = {0};
-    rondo_stats_t stats;
+    struct counted counted;
     char *result;
-    if (rondo_hang_count(runtime, &stats) != RONDO_SUCCESS)
+    if (count_all(runtime, &counted) != RONDO_SUCCESS)
         return NULL;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         const char *end = counts[i].total ? "_total" : "";
         write_head(&text, counts[i].name, end, counts[i].what, counts[i].total ? "counter" : "gauge");
         rondo_text_add(&text, "rondo_%s%s{job=\"%s\",rank=\"%d\"} %llu\n", counts[i].name, end, runtime->job, runtime->rank,
-                       (unsigned long long) value_of(&stats, &counts[i]));
+                       (unsigned long long) value_of(&counted, &counts[i]));
     }
     struct rondo_network_bytes sent[RONDO_PROXY_NETWORKS_MAX];
     const int networks = rondo_proxies_sent(runtime->proxies, sent);

@@ -4,31 +4,32 @@
 #include "lib/base/error.h"
 #include "lib/select/tuning.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #define CUDA_BLOCKS      32 /* of all ranks on a GPU together */
 #define NETWORK_CHANNELS 4
 
 uint32_t rondo_neighbours(const struct rondo_runtime *runtime, int rank)
 {
-    uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++)
-        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
-    return count;
+    return (uint32_t) runtime->hosts.counts[runtime->hosts.node[rank]];
 }
 
 int rondo_spans_hosts(const struct rondo_runtime *runtime)
 {
-    return rondo_neighbours(runtime, runtime->rank) < (uint32_t) runtime->size;
+    return runtime->hosts.nodes > 1;
 }
 
 /* The number of ranks on the rank's GPU, itself included; 1 without a GPU. */
 static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
 {
     const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
+    const struct rondo_topology *hosts = &runtime->hosts;
+    const int locals = hosts->locals > 0 ? hosts->locals : runtime->size; /* of its host, where they can be told at once */
     uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++)
+    for (int i = 0; i < locals && gpu->present; i++) {
+        const int other = hosts->locals > 0 ? hosts->ranks[hosts->node[rank] * locals + i] : i;
         count += (uint32_t) rondo_gpu_is_same(&runtime->peers[other].gpu, gpu);
+    }
     return gpu->present ? count : 1;
 }
 
@@ -50,8 +51,24 @@ uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
 }
 
-void rondo_common_settings(struct rondo_runtime *runtime)
+/* Which ranks share a host. */
+static rondo_result_t find_hosts(struct rondo_runtime *runtime)
 {
+    const char **texts = calloc((size_t) runtime->size, sizeof(*texts));
+    if (texts == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the hosts of %d ranks", runtime->size);
+    for (int rank = 0; rank < runtime->size; rank++)
+        texts[rank] = runtime->peers[rank].host_id;
+    const rondo_result_t result = rondo_topology_find(texts, runtime->size, &runtime->hosts);
+    free(texts);
+    return result;
+}
+
+rondo_result_t rondo_common_settings(struct rondo_runtime *runtime)
+{
+    const rondo_result_t result = find_hosts(runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     runtime->settings.channels = RONDO_CHANNELS_MAX;
     runtime->settings.slot_bytes = UINT32_MAX;
     runtime->settings.copy_engines = 1;
@@ -81,4 +98,5 @@ void rondo_common_settings(struct rondo_runtime *runtime)
             rondo_tuning_free(runtime->settings.tuning);
             runtime->settings.tuning = NULL;
         }
+    return RONDO_SUCCESS;
 }

@@ -255,10 +255,10 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
         result = rondo_single_copy_prepare(runtime, &self);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
-    if (result == RONDO_SUCCESS) {
-        rondo_common_settings(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_common_settings(runtime);
+    if (result == RONDO_SUCCESS)
         result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
-    }
     if (result == RONDO_SUCCESS) {
         result = rondo_open_device(runtime, startup); /* from the next exchange on, other ranks may ask for its memory */
         fill_transport_context(runtime);
@@ -370,6 +370,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
     pthread_mutex_destroy(&runtime->lock);
     rondo_tuning_free(runtime->settings.tuning);
     free(runtime->gone);
+    rondo_topology_free(&runtime->hosts);
     free(runtime->peers);
     free(runtime->single_copy_peers);
     free(runtime);

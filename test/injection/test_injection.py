@@ -19,7 +19,7 @@ CANNOT_FAIL = """
     environ explicit_bzero inet_ntop inet_pton in6addr_any gai_strerror dlerror freeifaddrs freeaddrinfo freelocale globfree stderr sigfillset
     sigemptyset pthread_mutex_* pthread_cond_* pthread_condattr_* pthread_attr_* pthread_once pthread_join pthread_self pthread_sigmask
     pthread_setname_np pthread_key_create pthread_getspecific pthread_setspecific pthread_atfork sysconf syscall
-    close shutdown unlink mkdir closedir fclose fputc fgets ferror fflush readdir access glob getrlimit
+    close shutdown unlink mkdir closedir fclose fputc fgets ferror fflush readdir access glob getrlimit setrlimit
     numa_* math sin cos exp log pow floor ceil round fabs sqrt ldexp frexp rint lrint fmod toupper tolower atoi atol bsearch
 """.split()
 

@@ -75,6 +75,7 @@ def test_top_and_report_of_a_job():
             assert rank["rank"] == number and rank["pid"] == job.ranks[number].process.pid and rank["gone"] == [], rank
             assert rank["device"] == "host" and abs(rank["time_ns"] / 1e9 - time.time()) < 60, rank
             assert rank["counts"]["connector_memory_budget_bytes"] > 0, rank
+            assert rank["counts"]["control_connections_made"] >= 2 and rank["counts"]["control_bytes"] > 80, rank
             assert rank["recent"][0]["operation"] == "barrier" and rank["recent"][0]["completed_ns"] is not None, rank
             for entry in rank["active"]:
                 assert entry["operation"].startswith("allreduce(count 1000, float, sum)") and entry["number"] == 2, entry

@@ -2,17 +2,23 @@
  * One rank of a job of many: makes every collective twice, checks what it gets, and prints a line of JSON with what that has
  * cost. test/scale/scale.py starts the ranks and adds the lines up.
  */
+#include "lib/context/handles.h"
+#include "lib/context/runtime.h"
+#include "lib/control/control.h"
 #include "test/multirank/ranks.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-static long count = 1; /* elements of a block */
-static double began;
+static long count = 1; /* elements of a block; 0: the ranks only start */
+static const char *gate;
+static double began, processor_before;
 
 /* Element i of the block that rank `from` has for rank `to`; of blocks for all, to is 0. */
 static int64_t value(int from, int to, long i)
@@ -111,30 +117,62 @@ static long kib_of(const char *path, const char *word)
     return kib;
 }
 
-static void run(struct rank *me)
+/* What a rank does next makes others send messages. */
+static void pass_gate(const struct rank *me)
+{
+    const int file = gate != NULL ? open(gate, O_RDWR) : -1;
+    int *passed = file >= 0 ? mmap(NULL, sizeof(*passed), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (gate == NULL)
+        return;
+    if (passed == MAP_FAILED)
+        ranks_die(__FILE__, __LINE__, "the gate", RONDO_ERR_SYSTEM);
+    __atomic_add_fetch(passed, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(passed, __ATOMIC_RELAXED) < me->size) /* scale.py ends a job that takes too long */
+        usleep(1000);
+    munmap(passed, sizeof(*passed));
+    close(file);
+}
+
+static double processor_seconds(void)
 {
     struct rusage usage;
-    rondo_stats_t stats;
-    printf("{\"rank\": %d, \"init\": %.6f", me->rank, ranks_seconds() - began);
-    collectives(me);
-    MUST(rondo_get_stats(me->runtime, &stats));
     getrusage(RUSAGE_SELF, &usage);
+    return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void run(struct rank *me)
+{
+    rondo_stats_t stats;
+    struct rondo_runtime *runtime;
+    struct rondo_control_costs costs;
+    const double init = ranks_seconds() - began, init_processor = processor_seconds() - processor_before;
+    MUST(rondo_runtime_of(me->runtime, "scale", &runtime));
+    rondo_control_count(runtime->control, &costs);
+    printf("{\"rank\": %d, \"init\": %.6f, \"init processor\": %.6f", me->rank, init, init_processor);
+    printf(", \"made\": %llu, \"accepted\": %llu, \"messages\": %llu, \"bytes\": %llu", (unsigned long long) costs.made,
+           (unsigned long long) costs.accepted, (unsigned long long) costs.messages, (unsigned long long) costs.bytes);
+    pass_gate(me);
+    if (count > 0)
+        collectives(me);
+    MUST(rondo_get_stats(me->runtime, &stats));
     printf(", \"sockets\": %d, \"primitives\": %llu, \"bytes sent\": %llu, \"reserved KiB\": %llu", sockets(),
            (unsigned long long) stats.primitives, (unsigned long long) stats.bytes_sent,
            (unsigned long long) stats.memory_reserved / 1024);
     printf(", \"private KiB\": %ld, \"peak KiB\": %ld, \"processor seconds\": %.3f}\n",
            kib_of("/proc/self/smaps_rollup", "Private_Clean:") + kib_of("/proc/self/smaps_rollup", "Private_Dirty:"),
-           kib_of("/proc/self/status", "VmHWM:"),
-           (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-               1e-6 * (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+           kib_of("/proc/self/status", "VmHWM:"), processor_seconds());
 }
 
 int main(int argc, char **argv)
 {
     const struct ranks_option options[] = {
-        {"--count", &count, NULL, "elements of 8 bytes a block"},
+        {"--count", &count, NULL, "elements of 8 bytes a block; 0: no collectives"},
+        {"--gate", NULL, &gate,
+         "a file of 4 zero bytes, by which the ranks wait until each has counted what rondo_init has cost"},
     };
     ranks_parse(argc, argv, options, (int) (sizeof(options) / sizeof(options[0])));
+    processor_before = processor_seconds();
     began = ranks_seconds();
     ranks_run(0, NULL, run, NULL);
     return ranks_finish("scale");
