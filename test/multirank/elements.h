@@ -133,10 +133,10 @@ static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint
     case RONDO_SUM:
     case RONDO_AVG:
         range = range > 0 ? range : rank < limit; /* if the type cannot count all ranks, the last ranks add nothing */
-        small = (int64_t) (h % (uint64_t) (2 * range + 1)) - range;
+        small = (int64_t) ((h >> 32) * (uint64_t) (2 * range + 1) >> 32) - range;
         break;
     default:
-        small = (int64_t) (h % (uint64_t) (2 * limit + 1)) - limit;
+        small = (int64_t) ((h >> 32) * (uint64_t) (2 * limit + 1) >> 32) - limit;
     }
     if (type_table[type].class == PAIR) { /* few values and indexes, so that equal ones meet */
         v.integer = (int64_t) (h % 7) - 3;
