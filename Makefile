@@ -261,17 +261,20 @@ gpu-network:
 	@BUILD=$(BUILD) make/gpu-network $(OPTIONS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
+# PROGRAMS="mix p2p": the only programs of the tests that are built, and the command. Without, all is built that a test may start; with,
+# a test of TESTS that starts another one fails.
+sanitized = $(if $(PROGRAMS),tool $(addprefix $(BUILD)/$(1)/test/,$(PROGRAMS)),all tests)
 # intercept_tls_get_addr=0: the leak check takes a library's thread-local block 16 bytes into a page for one of an old C library, and
 # crashes on what it reads there.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0:intercept_tls_get_addr=0
 asan:
 	@make/deps test
-	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" $(call sanitized,asan)
 	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_X_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 # UCX's hooks of memory calls take a lock in a thread that the sanitizer has already taken down: without them.
 tsan:
 	@make/deps test
-	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
+	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" $(call sanitized,tsan)
 	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_X_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
 # Threads and ranks in rare orders: functions sleep at random where they begin and end (test/delays/delays.c), seldom and for

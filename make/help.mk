@@ -24,7 +24,7 @@ Tests
   make test-all        the slow tests too
   make membership      ranks that die and come, by hundreds
   make scale           jobs of up to a thousand processes: every collective, and what a rank costs (OPTIONS="--ranks 64,256")
-  make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+  make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer (PROGRAMS="mix p2p": built for TESTS, not all)
   make tsan            the tests with ThreadSanitizer
   make delays          tests of threads and ranks beside each other, with functions that sleep at random (ROUNDS=5; TESTS=...)
   make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')
