@@ -6,6 +6,7 @@ same checks, and tests of the checks that plant an offender in a copy. docs/glos
 """
 import ast
 import fnmatch
+import functools
 import io
 import os
 import re
@@ -71,8 +72,10 @@ def blank(text):
     return re.sub(r"[^\n]", " ", text)
 
 
+@functools.lru_cache(maxsize=None)
 def split_c(text):
-    """(code, comments): in each the rest is blank, so that both have the text's lines. String literals are in neither."""
+    """(code, comments): in each the rest is blank, so that both have the text's lines. String literals are in neither. Each check
+    splits the whole tree: a file is split once."""
     token = re.compile(r'(?P<comment>/\*.*?\*/|//(?:\\\n|[^\n])*)|(?P<string>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
     # An #include's file name is a name like any other: it stays in the code.
     included = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
@@ -94,6 +97,7 @@ def split_c(text):
 NO_CODE = {"STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END", "INDENT", "DEDENT", "NEWLINE", "NL", "ENDMARKER"}
 
 
+@functools.lru_cache(maxsize=None)
 def split_python(text):
     """As split_c; docstrings are comments. What a formatted string evaluates is code."""
     code = [list(blank(line)) for line in text.split("\n")]
@@ -123,6 +127,7 @@ def split_python(text):
     return "\n".join(map("".join, code)), "\n".join(map("".join, comments))
 
 
+@functools.lru_cache(maxsize=None)
 def split_shell(text):
     """As split_c, for shell and make. Of a string in double quotes the names of variables stay in the code."""
     code, comments = [], []
@@ -266,8 +271,12 @@ def identifiers(root, files):
         if kind in SPLIT and name != SELF:
             text = read(root, name)
             comments = SPLIT[kind](text)[1]
-            text = "".join(" " if in_comment.strip() else whole for whole, in_comment in zip(text, comments))
-            known |= {match.lower() for match in re.findall(r"\b(?:rondo|RONDO)_\w+", text)}
+            last, rest = 0, []
+            for match in re.finditer(r"\S+", comments):
+                rest += [text[last:match.start()], " "]
+                last = match.end()
+            rest.append(text[last:])
+            known |= {match.lower() for match in re.findall(r"\b(?:rondo|RONDO)_\w+", "".join(rest))}
     return known
 
 
