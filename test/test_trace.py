@@ -165,7 +165,7 @@ def test_what_is_no_file_ends_the_trace_and_not_the_job(tmp_path, obstacle, proc
 def test_a_file_that_others_change(tmp_path, change):
     """While the job runs. Everything that follows is dropped, and every rank goes on to its end."""
     trace = tmp_path / "trace.json"
-    with Job(2, program("rondo"), "stress", "--device", "host", "--collectives", 8, "--iterations", 3000, seconds=200,
+    with Job(2, program("rondo"), "stress", "--device", "host", "--collectives", 8, "--iterations", 1000, seconds=200,
              RONDO_TRACE=trace) as job:
         while not trace.exists() or trace.stat().st_size < 20000:
             time.sleep(0.02)
