@@ -29,9 +29,14 @@ def on_one_host(places, name, *options, **extra):
 
 # ---- everything the shared-memory transport does, over a network ----
 
-@pytest.mark.parametrize("places", [[0, 1], [0, 1, 2], [0, 0, 1, 1], [0, 1, 0, 1, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]],
-                         ids=lambda places: "".join(map(str, places)))
-@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def shapes(what, *several, slow=()):
+    """Parameters of tests with `what` and `places`: each program on each shape; the matrix on those of slow only in `make test-all`."""
+    return pytest.mark.parametrize("what, places", [
+        pytest.param(name, places, id=f"{name}-{''.join(map(str, places))}", marks=[pytest.mark.slow] if name == "matrix" and places in slow else [])
+        for name in what for places in several])
+
+
+@shapes(["matrix", "mix", "p2p"], [0, 1], [0, 1, 2], [0, 0, 1, 1], [0, 1, 0, 1, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8], slow=[[0, 1, 2, 3, 4, 5, 6, 7, 8]])
 def test_pretended_hosts(what, places):
     options = {"matrix": SMALL if len(places) < 9 else FEW, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
     # Nine processes on two cores need from 10 s to a minute for the same matrix.
@@ -69,7 +74,7 @@ def test_large_counts_over_a_network():
     on_one_host([0, 1, 0], "matrix", "--counts", "70001", "--types", "float,int64", "--ops", "sum")
 
 
-@pytest.mark.parametrize("places", [[0, 0, 1, 1], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [h // 2 for h in range(12)]],
+@pytest.mark.parametrize("places", [[0, 0, 1, 1], pytest.param([0, 1, 0, 1, 0, 1], marks=pytest.mark.slow), [0, 0, 1, 1, 2, 2], [h // 2 for h in range(12)]],
                          ids=lambda places: "".join(map(str, places)))
 def test_hierarchical_programs(places):
     """The hierarchical programs work between more hosts than a connector has slots, too."""
@@ -92,8 +97,7 @@ def test_tiny_slots_and_budgets():
     on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 11, "--spin", 1, RONDO_SLOT_BYTES=256)
 
 
-@pytest.mark.parametrize("places", [[0, 1], [0, 1, 1]], ids=lambda places: "".join(map(str, places)))
-@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+@shapes(["matrix", "mix", "p2p"], [0, 1], [0, 1, 1], slow=[[0, 1]])
 def test_slots_apart(what, places):
     """Slots apart from their counters, as with slots in a GPU's memory: the proxy shows the device what has arrived."""
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 5], "p2p": []}[what]
@@ -159,8 +163,7 @@ def test_stress_in_random_order(order, proxies):
         job.finish()
 
 
-@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1, 1], [0, 1, 2, 3]], ids=lambda places: "".join(map(str, places)))
-@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+@shapes(["matrix", "mix", "p2p"], [0, 1], [0, 0, 1, 1], [0, 1, 2, 3], slow=[[0, 0, 1, 1]])
 def test_namespaces(what, places):
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
     with Hosts(max(places) + 1) as hosts, hosts.job(places, program(what), "--ranks", 0, *options) as job:
@@ -267,7 +270,7 @@ def faults(hosts, places, scenario, *options, **extra):
     return hosts.job(places, program("faults"), "--scenario", scenario, *options, seconds=60, **extra)
 
 
-@pytest.mark.parametrize("scenario, count", [("blocking", 1000), ("blocking", 1000000), ("persistent", 1000)])
+@pytest.mark.parametrize("scenario, count", [pytest.param("blocking", 1000, marks=pytest.mark.slow), ("blocking", 1000000), ("persistent", 1000)])
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_cable_is_pulled(scenario, count, victim):
     """No message reports it: every rank must detect it, the one behind the cable too."""

@@ -12,9 +12,10 @@ usage: scale.py [--ranks N,...] [--simulated N,...] [--count N] [--seconds S] [-
 scale.c is a rank. Memory, messages and processor time are a rank's own, whatever shares its cores. Elapsed times measure the
 scheduler where there are more ranks than cores.
 startup.c is the simulation: each rank on a host of its own. Its counts are those of a second job of each size, whose ranks meet
-over TCP, as those of several hosts do, and end. What a message costs is measured there, too: the processor time of rondo_init in
-the largest of these jobs, without that of a rank alone, by its messages; a byte's is measured by itself. The latency and the
-rate of the network are given.
+over TCP, as those of several hosts do, and end. What a message costs is measured there, too. A rank's is from the largest of these
+jobs with at most 16 ranks, because with many more on a core most of the time is that of switching between them: the processor
+time of rondo_init, without that of a rank alone, by the messages. The root's is from the largest job: what rank 0 spends more than
+the others. A byte's is measured by itself. The latency and the rate of the network are given.
 Exit status: 0 every rank of every job was right, and the simulation has counted the same; 1 otherwise.
 """
 import argparse
@@ -37,6 +38,7 @@ import provenance  # noqa: E402
 
 COLLECTIVES = ["barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "alltoall", "gather", "scatter", "scan"]
 COUNTS = ["made", "accepted", "messages", "bytes"]  # of the control plane, once rondo_init has returned
+ROOT_MESSAGES = 9  # that the root gets from a rank and sends it
 NETWORK = {"latency_us": 20, "gbit": 10}  # of the simulation
 COSTS = ["primitives", "bytes sent", "reserved KiB", "private KiB", "peak KiB", "processor seconds"]
 
@@ -98,12 +100,16 @@ def differences(rows):
                    for rank, (row, other) in enumerate(zip(rows, simulated)) if any(row[count] != other[count] for count in COUNTS))
 
 
-def measured_costs(rows, alone):
-    """What a message costs either end, and what a rank does by itself, by a real job and by a job of one rank."""
-    job = simulate(len(rows), "--one-host")
+def measured_costs(few, many, alone):
+    """What a message costs a rank and the root, and what a rank does by itself, by jobs of few ranks, of many, and of one."""
     byte_ns = float(re.search(r"([0-9.]+) ns a byte", harness.run(harness.program("startup"), "--ranks", 2)).group(1))
-    spent = sum(row["init processor"] for row in rows) - len(rows) * alone["init processor"] - 2e-9 * byte_ns * job["bytes"]
-    return {"message_us": round(max(spent, 0) / (2 * job["messages"]) * 1e6, 2), "byte_ns": byte_ns, "setup_ms": round(1e3 * alone["init"], 3)}
+    job, of_root, spent = simulate(len(few), "--one-host"), ROOT_MESSAGES * len(few), [row["init processor"] for row in few[1:]]
+    ends, bytes_ = (2 * job["messages"] - of_root) / len(few), 2 * job["bytes"] / len(few)
+    message = (statistics.fmean(spent) - alone["init processor"] - 1e-9 * byte_ns * bytes_) / ends
+    more = many[0]["bytes"] - statistics.fmean(row["bytes"] for row in many[1:])
+    root = many[0]["init processor"] - statistics.fmean(row["init processor"] for row in many[1:]) - 1e-9 * byte_ns * more
+    return {"message_us": round(max(message, 0) * 1e6, 2), "root_us": round(max(root, 0) / (ROOT_MESSAGES * len(many)) * 1e6, 2), "byte_ns": byte_ns,
+            "setup_ms": round(1e3 * alone["init"], 3)}
 
 
 def summary(ranks, seconds, rows, started):
@@ -131,7 +137,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--json")
     options = parser.parse_args()
-    cells = []
+    cells, few = [], None
     print(f"{'ranks':>6} {'elapsed':>9} {'sockets':>8} {'KiB reserved':>13} {'private':>8} {'peak':>8} {'processor':>10} {'sent':>10}")
     for ranks in map(int, options.ranks.split(",")):
         began = time.monotonic()
@@ -142,6 +148,7 @@ def main():
         except RuntimeError as error:
             print(f"{ranks:6} {error}")
             return 1
+        few = started if few is None or ranks <= 16 else few
         differ = differences(started)
         if differ:
             print(f"{ranks:6} the simulation counts otherwise:\n{differ}")
@@ -150,8 +157,8 @@ def main():
         cells.append(cell)
         print(f"{ranks:6} {cell['seconds']:7.1f} s {cell['sockets']:8} {cell['reserved_kib']:13.0f} {cell['private_kib']:8.0f} {cell['peak_kib']:8.0f} "
               f"{cell['processor_seconds']:8.3f} s {cell['bytes_sent']:8.0f} B", flush=True)
-    costs = measured_costs(started, run(1, 0, options.seconds)[0])
-    print(f"\nSimulated, each rank on a host of its own: {costs['message_us']} us a message and {costs['byte_ns']} ns a byte at either end, "
+    costs = measured_costs(few, started, run(1, 0, options.seconds)[0])
+    print(f"\nSimulated, each rank on a host of its own: {costs['message_us']} us a message, {costs['root_us']} us at the root, and {costs['byte_ns']} ns a byte at either end, "
           f"{costs['setup_ms']} ms of a rank's own; a network of {NETWORK['latency_us']} us and {NETWORK['gbit']} Gbit/s")
     print(f"{'ranks':>7} {'formed':>9} {'started':>9} {'connections':>12} {'messages':>9} {'MiB':>8}   (of the rank that has most)")
     simulated = []

@@ -1,9 +1,9 @@
 /*
  * A simulation of how a job starts, each rank on a host of its own: from the first connection to the root until rondo_init has
  * returned on all ranks. Each rank does what lib/bootstrap, lib/control and lib/connection/exchange.c do, message by message;
- * the lengths are those of their headers. What a message costs the processor at either end is given; the network has a latency,
- * and each host sends at a rate. Prints a line of JSON for each size; with --each, one for each rank before it; with
- * --one-host, of ranks that share a host, as far as that changes what they say.
+ * the lengths are those of their headers. What a message costs a processor at either end is given, apart for the root's end;
+ * the network has a latency, and each host sends at a rate. Prints a line of JSON for each size; with --each, one for each rank
+ * before it; with --one-host, of ranks that share a host, as far as that changes what they say.
  *
  * test/scale/scale.py compares the counts with those of real jobs, which must be the same, and measures the costs.
  */
@@ -68,9 +68,9 @@ struct rank {
 
 static struct {
     int size, on_one_host;
-    double message, byte, setup, latency, rate; /* seconds; bytes a second */
-    struct rank *ranks;                         /* the root is the one after the last */
-    struct event *events;                       /* a heap */
+    double message, of_root, byte, setup, latency, rate; /* seconds; bytes a second. of_root: of a message at the root's end */
+    struct rank *ranks;                                  /* the root is the one after the last */
+    struct event *events;                                /* a heap */
     size_t count, capacity;
     uint64_t numbers, messages, bytes; /* events; and those of all messages, the root's too */
     int joined, listening, linked;
@@ -116,9 +116,9 @@ static struct event pop(void)
     return first;
 }
 
-static double processing(uint32_t messages, uint64_t bytes)
+static double processing(int rank, uint32_t messages, uint64_t bytes)
 {
-    return messages * job.message + (double) bytes * job.byte;
+    return messages * (rank == job.size ? job.of_root : job.message) + (double) bytes * job.byte;
 }
 
 /* A rank sends when its processor comes to it, and its interface has sent what it had before. */
@@ -127,7 +127,7 @@ static void send_many(int from, int to, enum kind kind, int exchange, uint32_t m
     struct rank *sender = &job.ranks[from];
     job.messages += messages;
     job.bytes += bytes;
-    sender->busy += processing(messages, bytes);
+    sender->busy += processing(from, messages, bytes);
     sender->sending = (sender->busy > sender->sending ? sender->busy : sender->sending) + (double) bytes / job.rate;
     push((struct event){.at = sender->sending + job.latency,
                         .bytes = bytes,
@@ -432,7 +432,7 @@ static void simulate(int size)
     while (job.count > 0) {
         const struct event event = pop();
         struct rank *rank = &job.ranks[event.to];
-        rank->busy = (event.at > rank->busy ? event.at : rank->busy) + processing(event.messages, event.bytes);
+        rank->busy = (event.at > rank->busy ? event.at : rank->busy) + processing(event.to, event.messages, event.bytes);
         if (event.to == size)
             take_at_root(&event);
         else
@@ -480,16 +480,13 @@ static void print(int each)
 int main(int argc, char **argv)
 {
     const char *sizes = NULL;
-    double message_us = 10, byte_ns = measure_byte() * 1e9, setup_ms = 0, latency_us = 20, gbit = 10;
+    double message_us = 10, root_us = 10, byte_ns = measure_byte() * 1e9, setup_ms = 0, latency_us = 20, gbit = 10;
     int each = 0, wrong = argc < 2;
     const struct {
         const char *name;
         double *value;
-    } options[] = {{"--message-us", &message_us},
-                   {"--byte-ns", &byte_ns},
-                   {"--setup-ms", &setup_ms},
-                   {"--latency-us", &latency_us},
-                   {"--gbit", &gbit}};
+    } options[] = {{"--message-us", &message_us}, {"--root-us", &root_us},       {"--byte-ns", &byte_ns},
+                   {"--setup-ms", &setup_ms},     {"--latency-us", &latency_us}, {"--gbit", &gbit}};
     for (int i = 1; i < argc && !wrong; i++) {
         int known = 0;
         if (strcmp(argv[i], "--each") == 0)
@@ -507,22 +504,20 @@ int main(int argc, char **argv)
         wrong = !known;
     }
     if (wrong || sizes == NULL || gbit <= 0) {
-        fprintf(
-            stderr,
-            "usage: startup --ranks N,... [--each] [--one-host] [--message-us US] [--byte-ns NS] [--setup-ms MS] [--latency-us "
-            "US] [--gbit GBIT]\n"
-            "Costs of a message and a byte are those of either end; setup is what a rank does by itself.\n");
+        fprintf(stderr, "usage: startup --ranks N,... [--each] [--one-host] [--message-us US] [--root-us US] [--byte-ns NS]\n"
+                        "               [--setup-ms MS] [--latency-us US] [--gbit GBIT]\n"
+                        "Costs of a message and a byte are those of either end; setup is what a rank does by itself.\n");
         return 2;
     }
     job.message = 1e-6 * message_us;
+    job.of_root = 1e-6 * root_us;
     job.byte = 1e-9 * byte_ns;
     job.setup = 1e-3 * setup_ms;
     job.latency = 1e-6 * latency_us;
     job.rate = 1e9 / 8 * gbit;
     fprintf(stderr,
-            "startup: %.3g us a message and %.3g ns a byte at either end, %.3g ms of a rank's own, %.3g us of latency, %.3g "
-            "Gbit/s\n",
-            message_us, byte_ns, setup_ms, latency_us, gbit);
+            "startup: %.3g us a message, %.3g us at the root, and %.3g ns a byte at either end, %.3g ms of a rank's own\n",
+            message_us, root_us, byte_ns, setup_ms);
     for (const char *at = sizes; *at != '\0';) {
         char *end;
         const long size = strtol(at, &end, 10);

@@ -21,7 +21,7 @@ def test_simulation_counts_what_ranks_say(ranks):
 @pytest.mark.slow
 def test_a_hundred_thousand_simulated_ranks():
     """By stated costs, so that it is the protocol that is judged and not the machine; scale.py measures them."""
-    job = scale.simulate(100000, message_us=10, byte_ns=5, setup_ms=2)
+    job = scale.simulate(100000, message_us=15, root_us=15, byte_ns=5, setup_ms=2)
     assert job["init_s"] < 30 and job["most"]["made"] + job["most"]["accepted"] < 60, job
 
 
