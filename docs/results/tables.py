@@ -386,6 +386,14 @@ def scale():
                     number(row["primitives"]), number(row["processor_seconds"]), number(row["seconds"])] for row in load("scale").rows])
 
 
+def startup():
+    """How a simulated job starts: what the rank that has most says to others, and when all are there."""
+    jobs = json.loads(load("scale").path.read_text())["simulated"]["jobs"]
+    return render(["ranks", "connections", "messages", "sent, KiB", "job formed, s", "all started, s"],
+                  [[number(job["ranks"]), str(job["most"]["made"] + job["most"]["accepted"]), number(job["most"]["messages"]),
+                    number(job["most"]["bytes"] / 1024), number(job["formed_s"]), number(job["init_s"])] for job in jobs])
+
+
 def recorder():
     """What the flight recorder adds to a call."""
     return render(["bytes", "with it, us", "without, us", "cost, ns", "cost, %"],
@@ -481,6 +489,7 @@ TABLES = {
     "torch-gpu": (torch_gpu, ["torch-gpu"]),
     "torch-parallel": (torch_parallel, TORCH_PARALLEL),
     "scale": (scale, ["scale"]),
+    "startup": (startup, ["scale"]),
     "recorder": (recorder, ["recorder"]),
     "host-policies": (lambda: policies("host-policies"), ["host-policies"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
