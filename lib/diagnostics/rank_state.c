@@ -26,7 +26,8 @@ static const struct count {
 } counts[] = {
     {"operations_submitted", "Operations given to the device.", offsetof(struct counted, stats.submitted), 1},
     {"operations_completed", "Operations of those that have completed.", offsetof(struct counted, stats.completed), 1},
-    {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(struct counted, stats.preemptions), 1},
+    {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(struct counted, stats.preemptions),
+     1},
     {"spin_ns", "Nanoseconds of waits that exceeded their budgets.", offsetof(struct counted, stats.spin_ns), 1},
     {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(struct counted, stats.context_loads), 1},
     {"context_saves", "Positions of tasks saved by the daemon.", offsetof(struct counted, stats.context_saves), 1},
