@@ -1,6 +1,6 @@
 /*
- * The root of a job: a thread that admits the ranks that know the secret, waits until all have joined, tells them where the
- * others listen, and says when all are linked (lib/control/links.h). From then on no rank needs it. It relies on
+ * The root of a job: a thread that admits the ranks that know the secret, waits until all have joined, tells each where its
+ * neighbours listen, and says when all are linked (lib/control/links.h). From then on no rank needs it. It relies on
  * lib/bootstrap/admission.h and lib/bootstrap/frame_connection.h for what may be believed, and knows nothing of collectives.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_ROOT_H

@@ -17,7 +17,7 @@ static int to_tell(const struct rondo_links *links, int step)
     return step < links->options.size - step ? step : links->options.size - step;
 }
 
-/* The rank that is so far before this one, or after it where distance is less than 0. */
+/* The rank that is so far before the given one, or after it where distance is less than 0. */
 static int rank_before(const struct rondo_links *links, int rank, int distance)
 {
     const int size = links->options.size;

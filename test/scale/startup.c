@@ -19,13 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { STEPS = 20, FRAME = RONDO_FRAME_HEADER + RONDO_FRAME_TAG, PLACES_PART = RONDO_FRAME_SPARE_DATA / RONDO_ADDRESS_STORED };
+enum { FRAME = RONDO_FRAME_HEADER + RONDO_FRAME_TAG, PLACES_PART = RONDO_FRAME_SPARE_DATA / RONDO_ADDRESS_STORED };
 
-/* The exchanges of rondo_init: what a rank contributes, whether all get all of it, and whether it is only made between hosts.
- */
+/* The exchanges of rondo_init. */
 static const struct {
-    size_t bytes;
-    int spreads, by_hosts;
+    size_t bytes; /* that a rank contributes */
+    int spreads;  /* all get all of it; else only that all have come */
+    int by_hosts; /* only made where the ranks are on several hosts */
 } exchanges[] = {{sizeof(struct rondo_peer), 1, 0}, {4, 1, 1}, {8, 1, 0}, {1, 0, 0}};
 enum { EXCHANGES = sizeof(exchanges) / sizeof(exchanges[0]) };
 
