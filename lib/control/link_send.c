@@ -346,6 +346,7 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
                      const struct rondo_frame_key *from_peer)
 {
     struct rondo_letters letters = link->letters;
+    int missing;
     rondo_frame_connection_open(&link->connection, link->connection.fd, to_peer, from_peer);
     if (rondo_frame_connection_set_aside(&link->connection) != 0) {
         rondo_link_fail(links, link, ENOMEM);
@@ -364,6 +365,8 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
     say_before(links, link);
     if (link->is_neighbour)
         rondo_link_introduce(links, link);
+    if (!links->formed) /* in place of a connection that has ended, too, also if this rank was linked */
+        rondo_links_share_places(links, &missing);
     while (letters.first != NULL) {
         struct rondo_letter *letter = rondo_letters_take(&letters);
         if (rondo_link_put(links, link, letter, letter->data) != 0)
