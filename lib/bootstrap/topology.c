@@ -36,7 +36,8 @@ rondo_result_t rondo_topology_find(const char *const *hosts, int size, struct ro
         firsts != NULL && counts != NULL && topology->node != NULL && topology->local != NULL && topology->ranks != NULL;
     for (int rank = 0; rank < size && found; rank++) {
         const int node = node_of(&numbers, hosts, firsts, topology->nodes, rank);
-        if ((found = node >= 0) == 0)
+        found = node >= 0;
+        if (!found)
             break;
         if (node == topology->nodes)
             firsts[topology->nodes++] = rank;

@@ -131,15 +131,15 @@ static void find_locality(struct rondo_comm *comm)
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 
-/* Sets comm->topology. RONDO_ERR_MEMORY. */
-static rondo_result_t find_topology(struct rondo_comm *comm)
+rondo_result_t rondo_comm_find_topology(const struct rondo_runtime *runtime, const int *members, int size,
+                                        struct rondo_topology *topology)
 {
-    const char **hosts = calloc((size_t) comm->size, sizeof(*hosts));
+    const char **hosts = calloc((size_t) size, sizeof(*hosts));
     if (hosts == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the topology of %d ranks", comm->size);
-    for (int i = 0; i < comm->size; i++)
-        hosts[i] = comm->runtime->peers[comm->members[i]].host_id;
-    rondo_result_t status = rondo_topology_find(hosts, comm->size, &comm->topology);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the topology of %d ranks", size);
+    for (int i = 0; i < size; i++)
+        hosts[i] = runtime->peers[members != NULL ? members[i] : i].host_id;
+    rondo_result_t status = rondo_topology_find(hosts, size, topology);
     free(hosts);
     return status;
 }
@@ -257,7 +257,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     }
     if (status == RONDO_SUCCESS) {
         find_locality(comm);
-        status = find_topology(comm);
+        status = rondo_comm_find_topology(comm->runtime, comm->members, comm->size, &comm->topology);
     }
     if (status == RONDO_SUCCESS) {
         comm->group = group_of(&comm->topology, size);

@@ -23,6 +23,11 @@ void rondo_comm_unlist(struct rondo_comm *comm);
 /* rondo_comm_split for another public function, which is named in messages. */
 rondo_result_t rondo_comm_divide(rondo_comm_t comm, const char *function, int color, int key, rondo_comm_t *result);
 
+/* Finds how the members lie on hosts, by what each rank has told. members: ranks in the world; NULL: all, which `size` then is.
+ * RONDO_ERR_MEMORY, and *topology is then empty or untouched. */
+rondo_result_t rondo_comm_find_topology(const struct rondo_runtime *runtime, const int *members, int size,
+                                        struct rondo_topology *topology);
+
 /* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/exchange.h) before a real one exists. It is
  * listed, so that it fails if one of its members dies. */
 struct rondo_comm_rendezvous;

@@ -218,9 +218,8 @@ static rondo_result_t listen_for_web(struct rondo_runtime *runtime)
     struct rondo_inspection *inspection = runtime->inspection;
     struct rondo_address found[RONDO_ADDRESS_MOST];
     char port[24];
-    int count, again, before = 0;
-    for (int rank = 0; rank < runtime->rank; rank++)
-        before += strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
+    int count, again;
+    const int before = runtime->hosts.local[runtime->rank];
     const long number = atol(inspection->port) + before;
     if (number > PORT_MOST)
         return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_METRICS=%s:%s: no port is left for this host's rank %d", inspection->host,

@@ -134,15 +134,6 @@ rondo_result_t rondo_timeline_pause(rondo_t handle, int paused)
 
 /* ---- creation and end ---- */
 
-/* The number of ranks on this host among the first ones of the world, this rank not counted. */
-static int count_on_host(const struct rondo_runtime *runtime, int ranks)
-{
-    int count = 0;
-    for (int rank = 0; rank < ranks; rank++)
-        count += rank != runtime->rank && strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
-    return count;
-}
-
 /* Reads RONDO_TRACE_BYTES, and sets *share to this rank's part of it; 0: no limit. */
 static rondo_result_t read_share(const struct rondo_runtime *runtime, uint64_t *share)
 {
@@ -150,7 +141,7 @@ static rondo_result_t read_share(const struct rondo_runtime *runtime, uint64_t *
     rondo_result_t result = rondo_environment_integer("RONDO_TRACE_BYTES", &bytes);
     if (result != RONDO_SUCCESS)
         return result;
-    *share = (uint64_t) bytes / ((uint64_t) count_on_host(runtime, runtime->size) + 1);
+    *share = (uint64_t) bytes / (uint64_t) runtime->hosts.counts[runtime->hosts.node[runtime->rank]];
     return RONDO_SUCCESS;
 }
 
@@ -194,7 +185,7 @@ rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo
         (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
          trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_timeline_prepare(&trace->retained)))
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
-    if (result == RONDO_SUCCESS && count_on_host(runtime, runtime->rank) == 0)
+    if (result == RONDO_SUCCESS && runtime->hosts.local[runtime->rank] == 0)
         result = rondo_timeline_file_empty(&trace->file);
     if (result == RONDO_SUCCESS)
         *out = trace;

@@ -2,9 +2,8 @@
 #include "lib/runtime/common_settings.h"
 
 #include "lib/base/error.h"
+#include "lib/communicator/comm.h"
 #include "lib/select/tuning.h"
-
-#include <stdlib.h>
 
 #define CUDA_BLOCKS      32 /* of all ranks on a GPU together */
 #define NETWORK_CHANNELS 4
@@ -51,22 +50,9 @@ uint32_t rondo_blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
 }
 
-/* Which ranks share a host. */
-static rondo_result_t find_hosts(struct rondo_runtime *runtime)
-{
-    const char **texts = calloc((size_t) runtime->size, sizeof(*texts));
-    if (texts == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the hosts of %d ranks", runtime->size);
-    for (int rank = 0; rank < runtime->size; rank++)
-        texts[rank] = runtime->peers[rank].host_id;
-    const rondo_result_t result = rondo_topology_find(texts, runtime->size, &runtime->hosts);
-    free(texts);
-    return result;
-}
-
 rondo_result_t rondo_common_settings(struct rondo_runtime *runtime)
 {
-    const rondo_result_t result = find_hosts(runtime);
+    const rondo_result_t result = rondo_comm_find_topology(runtime, NULL, runtime->size, &runtime->hosts);
     if (result != RONDO_SUCCESS)
         return result;
     runtime->settings.channels = RONDO_CHANNELS_MAX;

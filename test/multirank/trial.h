@@ -421,25 +421,20 @@ static inline __attribute__((always_inline)) void write_reduced_as(const struct 
 static inline void write_reduced(const struct trial *t, int divided, uint64_t key, int first, int last, size_t count,
                                  unsigned char *out)
 {
+#define COMPILED_FOR(sum)                                                                                                      \
+    case sum:                                                                                                                  \
+        write_reduced_as(t, sum, RONDO_SUM, 0, key, first, last, count, out);                                                  \
+        return
     switch (t->op == RONDO_SUM ? (int) t->type : -1) {
-    case RONDO_INT8:
-        write_reduced_as(t, RONDO_INT8, RONDO_SUM, 0, key, first, last, count, out);
-        return;
-    case RONDO_UINT64:
-        write_reduced_as(t, RONDO_UINT64, RONDO_SUM, 0, key, first, last, count, out);
-        return;
-    case RONDO_FLOAT16:
-        write_reduced_as(t, RONDO_FLOAT16, RONDO_SUM, 0, key, first, last, count, out);
-        return;
-    case RONDO_FLOAT:
-        write_reduced_as(t, RONDO_FLOAT, RONDO_SUM, 0, key, first, last, count, out);
-        return;
-    case RONDO_FLOAT8E4M3:
-        write_reduced_as(t, RONDO_FLOAT8E4M3, RONDO_SUM, 0, key, first, last, count, out);
-        return;
+        COMPILED_FOR(RONDO_INT8);
+        COMPILED_FOR(RONDO_UINT64);
+        COMPILED_FOR(RONDO_FLOAT16);
+        COMPILED_FOR(RONDO_FLOAT);
+        COMPILED_FOR(RONDO_FLOAT8E4M3);
     default:
         write_reduced_as(t, t->type, t->op, divided, key, first, last, count, out);
     }
+#undef COMPILED_FOR
 }
 
 /* Writes count elements of a rank's contribution, the first ones of a block. */

@@ -68,6 +68,7 @@ struct rank {
 
 static struct {
     int size, on_one_host;
+    int steps;                                           /* log2(size), rounded up: neighbours of a rank */
     double message, of_root, byte, setup, latency, rate; /* seconds; bytes a second. of_root: of a message at the root's end */
     struct rank *ranks;                                  /* the root is the one after the last */
     struct event *events;                                /* a heap */
@@ -159,19 +160,11 @@ static int neighbour(int rank, int step)
     return (rank + (1 << step)) % job.size;
 }
 
-static int steps(void)
-{
-    int count = 0;
-    while (1 << count < job.size)
-        count++;
-    return count;
-}
-
 /* The step at which a rank is another's neighbour; -1: it is none. */
 static int step_to(int rank, int other)
 {
     const int distance = (other - rank + job.size) % job.size;
-    for (int step = 0; step < steps(); step++)
+    for (int step = 0; step < job.steps; step++)
         if (distance == 1 << step)
             return step;
     return -1;
@@ -193,7 +186,7 @@ static void share(int number)
 {
     struct rank *rank = &job.ranks[number];
     int all = 1;
-    for (int step = 0; step < steps() && all; step++) {
+    for (int step = 0; step < job.steps && all; step++) {
         const int count = 1 << step < job.size - (1 << step) ? 1 << step : job.size - (1 << step);
         if ((rank->open >> step & 1) != 0 && (rank->told >> step & 1) == 0) {
             rank->told |= 1u << step;
@@ -309,9 +302,9 @@ static void tell_all(enum kind kind, uint64_t bytes)
 static void open_connection(int number, int peer)
 {
     struct rank *rank = &job.ranks[number];
-    const int step = peer == job.size ? -1 : step_to(number, peer);
     if (peer == job.size)
         return;
+    const int step = step_to(number, peer);
     rank->costs.made++;
     say(number, peer, BEGIN, 0, 1, 8);
     if (step < 0) {
@@ -337,7 +330,7 @@ static void take_at_root(const struct event *event)
         break;
     case LISTENING:
         if (++job.listening == job.size)
-            tell_all(PLACES_OF_ROOT, (uint64_t) (1 + steps()) * RONDO_ADDRESS_STORED);
+            tell_all(PLACES_OF_ROOT, (uint64_t) (1 + job.steps) * RONDO_ADDRESS_STORED);
         break;
     default:
         if (++job.linked == job.size)
@@ -367,9 +360,8 @@ static void take(const struct event *event)
         send_one(event->to, job.size, LISTENING, 4 + FRAME);
         break;
     case PLACES_OF_ROOT:
-        for (int step = 0; step < steps(); step++)
+        for (int step = 0; step < job.steps; step++)
             send_one(event->to, neighbour(event->to, step), CONNECT, 0);
-        share(event->to); /* a job of one rank is linked */
         break;
     case READY:
         rank->is_ready = 1;
@@ -419,6 +411,8 @@ static double measure_byte(void)
 static void simulate(int size)
 {
     job.size = size;
+    for (job.steps = 0; 1 << job.steps < size;)
+        job.steps++;
     job.ranks = calloc((size_t) size + 1, sizeof(*job.ranks));
     if (job.ranks == NULL) {
         fprintf(stderr, "startup: no memory for %d ranks\n", size);
