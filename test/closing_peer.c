@@ -1,7 +1,8 @@
 /*
  * Preloaded into a rank, this makes another host's rank close the first connection that UCX makes, as a rank does that leaves:
  * the connection is accepted, what is sent on it is answered by a reset, and whatever is tried afterwards is refused
- * (test/test_network.py).
+ * (test/test_network.py). A connection that the other rank makes waits until then: of two ranks that connect to each other at
+ * once, UCX keeps either connection, and would else talk over that one.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,6 +30,15 @@ int connect(int socket, const struct sockaddr *address, socklen_t bytes)
     if (accepted < 0)
         accepted = socket;
     return next(socket, address, bytes);
+}
+
+int accept(int socket, struct sockaddr *address, socklen_t *bytes)
+{
+    int (*next)(int, struct sockaddr *, socklen_t *) = dlsym(RTLD_NEXT, "accept");
+    if (closed || !is_of_ucx(__builtin_return_address(0)))
+        return next(socket, address, bytes);
+    errno = EAGAIN;
+    return -1;
 }
 
 ssize_t send(int socket, const void *data, size_t bytes, int flags)
