@@ -21,7 +21,8 @@ def where(root):
 def faults(size, scenario, *options, **extra):
     if extra.get("root") is not None:
         extra.setdefault("RONDO_SECRET", "open sesame")  # without one even a root on TCP is met on a Unix socket
-    return Job(size, program("faults"), "--scenario", scenario, *options, seconds=30, **extra)
+    extra.setdefault("seconds", 30)
+    return Job(size, program("faults"), "--scenario", scenario, *options, **extra)
 
 
 def kill_and_collect(job, victim, after=0.2):
@@ -177,6 +178,20 @@ def test_a_rank_that_never_starts_its_operation(absent, count):
         job.finish()
         reports = [line for line in job.output().splitlines() if "allreduce" in line and "RESULT" not in line]
         assert any(f"rank {absent}" in line or f"ranks {absent}" in line for line in reports), job.output()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", ["unix", "tcp"])
+def test_a_stopped_rank_that_is_connected_to(root):
+    """Within a host a rank that does not answer lives, also when another one turns to it for the first time."""
+    with faults(8, "first_contact", "--absent", 3, root=where(root), seconds=60) as job:
+        job.wait_for("READY")
+        time.sleep(20)
+        assert "RESULT" not in job.output(), job.output()
+        job.ranks[3].process.send_signal(signal.SIGCONT)
+        for rank, (code, _, message) in job.results().items():
+            assert code == SUCCESS, f"rank {rank}: {code}: {message}"
+        job.finish()
 
 
 def test_many_operations_that_one_rank_never_starts():

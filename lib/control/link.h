@@ -66,6 +66,7 @@ struct rondo_link {
     size_t got;                     /* bytes of the message of the handshake that arrives */
     int64_t since, again, deadline; /* of the first attempt; of the next; of this one */
     int error;                      /* errno of the last attempt */
+    int is_reached;                 /* the last attempt came to a connection: only the process has not answered */
     struct rondo_letters letters;   /* to be sent */
     int has_message;                /* one of them is for the peer alone, which has not been told to await it */
     struct rondo_letter *spare;     /* for a notice when memory is out */

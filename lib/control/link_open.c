@@ -86,6 +86,7 @@ void rondo_link_try(struct rondo_links *links, struct rondo_link *link)
     }
     link->state = RONDO_LINK_CONNECTING;
     link->events = EPOLLOUT;
+    link->is_reached = 0;
     link->got = 0;
     link->deadline = rondo_clock_ms() + ATTEMPT_MS;
     link->handshake.encrypts = links->options.encrypts;
@@ -116,6 +117,8 @@ static int begin_handshake(struct rondo_links *links, struct rondo_link *link)
         error = errno;
     link->events = EPOLLIN;
     link->state = RONDO_LINK_CHALLENGED;
+    link->is_reached = error == 0;
+    rondo_heartbeat_begin(&link->heartbeat, link->connection.fd, &links->options.heartbeat);
     return error;
 }
 

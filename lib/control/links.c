@@ -14,7 +14,7 @@
 enum {
     QUEUED_MOST = 512 << 20, /* bytes that a peer may leave untaken; a message more is refused */
     REFUSED_MS = 300,        /* after which a peer that refuses connections has died: time for its goodbye to come */
-    UNREACHED_MS = 10000,    /* the same for one that does not answer */
+    UNREACHED_MS = 10000,    /* the same for one whose host does not answer */
     PAUSED_MS = 10000,       /* for a notice, which is lost where many ranks have died at once */
     LINGER_MS = 2000,        /* for a peer to see that this rank has left */
     DIRECT_MOST = 48,        /* connections made to ranks that are no neighbours, before unused ones are ended */
@@ -120,10 +120,14 @@ static void choose_neighbours(struct rondo_links *links)
     }
 }
 
-/* Whether an attempt has failed for so long, or in such a way, that the peer cannot live. */
+/* Whether attempts have failed for so long, or in such a way, that the peer cannot live. A process that is connected to and does
+ * not answer is stopped, or gets no processor: it is given up by the limits of heartbeats, which within a host may be none. */
 static int is_out_of_reach(const struct rondo_links *links, const struct rondo_link *link, int64_t now)
 {
-    return links->formed && link->error != 0 && now - link->since > (link->error == ECONNREFUSED ? REFUSED_MS : UNREACHED_MS);
+    int64_t most = link->error == ECONNREFUSED ? REFUSED_MS : UNREACHED_MS;
+    if (link->is_reached)
+        most = link->heartbeat.most > 0 ? link->heartbeat.most * (1000ll / RONDO_HEARTBEATS_A_SECOND) : INT64_MAX;
+    return links->formed && link->error != 0 && now - link->since > most;
 }
 
 /* Whether a rank that leaves has nothing to send over a connection that is still being made, no peer, or no time. */

@@ -253,6 +253,26 @@ static rondo_result_t leave(struct rank *me)
     return rondo_barrier(me->world);
 }
 
+/* Rank `absent` is stopped before rank 0 sends it the first message that the two exchange; the others wait for one of rank 0's
+ * until that has arrived. However long it takes, all live on. */
+static rondo_result_t first_contact(struct rank *me)
+{
+    size_t n = (size_t) count;
+    float *memory = filled(n, (float) me->rank), last;
+    ready();
+    if (me->rank == absent)
+        raise(SIGSTOP);
+    ranks_sleep(0.5);
+    if (me->rank != 0)
+        MUST(rondo_recv(memory, n, RONDO_FLOAT, 0, me->world));
+    for (int i = 0; me->rank == 0 && i < me->size - 1; i++) /* absent, absent + 1, ... without 0 */
+        MUST(rondo_send(memory, n, RONDO_FLOAT, ((int) absent - 1 + i) % (me->size - 1) + 1, me->world));
+    ranks_get(&last, memory + n - 1, sizeof(last));
+    CHECK(last == 0, "received %g", (double) last);
+    ranks_release(memory);
+    return rondo_barrier(me->world);
+}
+
 /* Rank 1 exits normally, but without rondo_finalize. */
 static rondo_result_t exits_early(struct rank *me)
 {
@@ -428,6 +448,8 @@ int main(int argc, char **argv)
         result = serve(&me);
     else if (strcmp(scenario, "leave") == 0)
         result = leave(&me);
+    else if (strcmp(scenario, "first_contact") == 0)
+        result = first_contact(&me);
     else if (strcmp(scenario, "exits_early") == 0)
         result = exits_early(&me);
     else if (strcmp(scenario, "dup") == 0 || strcmp(scenario, "split") == 0)
