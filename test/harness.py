@@ -44,6 +44,11 @@ def environment(seconds=60, **extra):
 FAILURE = "not 0"
 
 
+def seconds_for(ranks):
+    """After which so many ranks on two cores are taken to hang: nine of them need from 10 s to a minute for what two do in one."""
+    return max(60, 20 * ranks)
+
+
 def run(*command, seconds=60, expect=0, **extra):
     """Runs a program to its end and returns its output (both streams). The test fails at any other exit status than expect, which
     is a number, or FAILURE for any but 0."""
@@ -106,7 +111,8 @@ class Job:
     before its command, which must become that command (as `ip netns exec` does), so that a signal reaches it.
     """
 
-    def __init__(self, size, *command, seconds=60, only=None, root=None, each=None, prefix=None, **extra):
+    def __init__(self, size, *command, seconds=None, only=None, root=None, each=None, prefix=None, **extra):
+        seconds = seconds_for(size) if seconds is None else seconds
         self.seconds = seconds * PATIENCE
         self.deadline = time.monotonic() + self.seconds
         self.ranks = {}

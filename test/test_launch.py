@@ -3,7 +3,7 @@ import os
 import re
 
 import pytest
-from harness import BUILD, SANITIZED, Job, free_port, program, run
+from harness import BUILD, SANITIZED, Job, free_port, program, run, seconds_for
 
 SUBSET = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
 TALLY = re.compile(r"^matrix: (\d+) checks, 0 failures", re.MULTILINE)
@@ -18,13 +18,13 @@ def all_passed(output, ranks):
 @pytest.mark.parametrize("ranks", [1, 2, 4, 9])
 def test_open_mpi(ranks):
     output = run("mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", ranks, program("matrix"), "--ranks", 0,
-                 *SUBSET)
+                 *SUBSET, seconds=seconds_for(ranks))
     all_passed(output, ranks)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 9])
 def test_mpich(ranks):
-    output = run("mpirun.mpich", "-n", ranks, program("matrix"), "--ranks", 0, *SUBSET)
+    output = run("mpirun.mpich", "-n", ranks, program("matrix"), "--ranks", 0, *SUBSET, seconds=seconds_for(ranks))
     all_passed(output, ranks)
 
 

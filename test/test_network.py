@@ -39,8 +39,7 @@ def shapes(what, *several, slow=()):
 @shapes(["matrix", "mix", "p2p"], [0, 1], [0, 1, 2], [0, 0, 1, 1], [0, 1, 0, 1, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8], slow=[[0, 1, 2, 3, 4, 5, 6, 7, 8]])
 def test_pretended_hosts(what, places):
     options = {"matrix": SMALL if len(places) < 9 else FEW, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
-    # Nine processes on two cores need from 10 s to a minute for the same matrix.
-    output = on_one_host(places, what, *options, seconds=60 if len(places) < 9 else 180)
+    output = on_one_host(places, what, *options)
     assert "0 failures" in output
 
 

@@ -28,12 +28,13 @@ enum rondo_frame_type {
     RONDO_FRAME_READY = 8,     /* root to rank: the job has formed */
     RONDO_FRAME_FAILED = 9,    /* either way: the job cannot form; data is the reason as text */
     /* between two ranks (lib/control/links.c) */
-    RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/control/heartbeat.h) */
+    RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/control/heartbeat.h), with how many frames were taken (4 bytes) */
     RONDO_FRAME_BEGIN = 11,     /* the first: notices that come before, as source and number (4 bytes each) */
     RONDO_FRAME_END = 12,       /* the last, because the connection is used too seldom */
     RONDO_FRAME_NEIGHBOUR = 13, /* what is for all ranks passes here, too */
     RONDO_FRAME_GOODBYE = 14,   /* a notice: its source leaves */
-    RONDO_FRAME_AWAIT = 15, /* a notice: its source connects to these ranks (4 bytes each), to whom it has something to say */
+    RONDO_FRAME_AWAIT = 15,  /* a notice: its source connects to these ranks (4 bytes each), to whom it has something to say */
+    RONDO_FRAME_RESUME = 16, /* the first of a connection that was made again: how many frames were taken (4 bytes) */
 };
 
 enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 5, NONCE = 32 };
+enum { VERSION = 6, NONCE = 32 };
 enum { CHALLENGE_ENCRYPTS = 12, CHALLENGE_NONCE = 16 }; /* offsets in the challenge */
 _Static_assert((int) NONCE == (int) RONDO_EXCHANGE_BYTES, "a nonce may be what is told in an exchange");
 /* Offsets in the hello, which begins as a challenge does: magic (8), version (4). */

@@ -20,7 +20,7 @@ enum rondo_control_event {
     RONDO_CONTROL_DIED = 1, /* a connection of source broke before its goodbye */
     RONDO_CONTROL_LEFT = 2, /* source has said goodbye */
     RONDO_CONTROL_LOST = 3, /* the others take this rank for dead: none can be reached any more; source is itself */
-    RONDO_CONTROL_FIRST_USER_TYPE = 16
+    RONDO_CONTROL_FIRST_USER_TYPE = 32
 };
 
 /*

@@ -40,6 +40,8 @@ enum rondo_link_state {
     RONDO_LINK_CONNECTING, /* then for the challenge */
     RONDO_LINK_CHALLENGED, /* the challenge arrives */
     RONDO_LINK_ANSWERED,   /* the hello has been sent; the verdict arrives */
+    RONDO_LINK_CUT,        /* its peer is to make it again */
+    RONDO_LINK_RESUMING,   /* made again; what the peer has taken arrives */
     RONDO_LINK_OPEN,
     RONDO_LINK_ENDING, /* its end has been sent, and the other side closes it; letters wait for the next connection */
     RONDO_LINK_CLOSED, /* freed when the event has been served */
@@ -54,14 +56,22 @@ struct rondo_link {
     struct rondo_frame_connection connection;
     struct rondo_heartbeat heartbeat;
     uint32_t events;        /* watched for */
-    int is_stalled;         /* the peer leaves too much untaken */
+    int is_given_up;        /* the peer has broken the rules, or leaves too much untaken */
     int is_lossy;           /* made again after one that had ended without its peer's goodbye */
     int broken;             /* found while sending */
     int shut;               /* nothing more will be sent, and the other side knows */
     int places;             /* of ranks, that have been told over it while the job forms */
     int64_t progress, used; /* when the socket last took something; when a message was last put */
 
-    /* of those that this rank makes */
+    /* of those over a network (lib/control/link_resume.c), modulo 2^32 */
+    uint32_t put, acknowledged; /* frames; those that the peer has said it has taken */
+    uint32_t taken, told;       /* the peer's frames; those that it has been told of */
+    size_t untold_bytes;        /* of the others */
+    struct rondo_letters kept;  /* put and not acknowledged */
+    int forgets;                /* there was no memory to keep one */
+    int ends;                   /* it broke when its end had been sent */
+
+    /* of those that this rank makes; and of all that are made again */
     struct rondo_handshake handshake;
     size_t got;                     /* bytes of the message of the handshake that arrives */
     int64_t since, again, deadline; /* of the first attempt; of the next; of this one */
@@ -141,6 +151,11 @@ void rondo_link_flush(struct rondo_links *links, struct rondo_link *link);
 /* Queues a message, whose data are given apart from its head; notices even if memory is out, as long as what is set aside
  * lasts. Returns -1 if there is no memory. */
 int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data);
+/* Puts a frame on an open connection. Returns -1 if there is no memory. */
+int rondo_link_put_frame(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *letter,
+                         const void *data);
+/* Puts what has waited for the connection, which is open. */
+void rondo_link_put_letters(struct rondo_links *links, struct rondo_link *link);
 /* As rondo_link_put, of a message of the connections themselves. */
 void rondo_link_say(struct rondo_links *links, struct rondo_link *link, uint32_t type, int source, const void *data,
                     size_t bytes);
@@ -157,14 +172,40 @@ void rondo_link_introduce(struct rondo_links *links, struct rondo_link *link);
 void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame_key *to_peer,
                      const struct rondo_frame_key *from_peer);
 
+/* ---- lib/control/link_resume.c: connections that break and are made again; with the lock, but where a frame is taken ---- */
+
+/* Whether it is made again when it breaks. */
+int rondo_link_is_resumable(const struct rondo_links *links, const struct rondo_link *link);
+/* Counts a frame that has been put, and keeps it until the peer has taken it. */
+void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data);
+/* The connection is no longer the same to both: what was kept and counted is for no other. */
+void rondo_link_forget(struct rondo_link *link);
+/* Says how many frames have been taken: a sign of life. */
+void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link);
+/* The connection has broken. */
+void rondo_link_cut(struct rondo_links *links, struct rondo_link *link);
+/* It is cut, or resumes. Returns when to look again. */
+int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *link, int64_t now);
+/* link->connection is another one, that was made in place of one that broke. */
+void rondo_link_connect_again(struct rondo_links *links, struct rondo_link *link);
+/* A frame has been taken. */
+void rondo_link_count_taken(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
+/* RONDO_FRAME_BEAT and RONDO_FRAME_RESUME. Each returns 0, or -1 if no rank sends such a frame. */
+int rondo_link_take_beat(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
+int rondo_link_take_resume(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
+
 /* ---- lib/control/link_receive.c: of the thread that serves ---- */
+
+/* The other side knows the connection no more: closes it, or connects anew if there is something to say. With the lock. */
+void rondo_link_end(struct rondo_links *links, struct rondo_link *link);
 
 /* Any thread. */
 int rondo_links_is_gone(const struct rondo_links *links, int rank);
 /* The rank has died; rondo_links_settle does what follows. With or without the lock. */
 void rondo_links_notice_death(struct rondo_links *links, int rank);
-/* The connection has ended, or its peer has broken the rules. The rank that made it counts as dead then. Of the other, who may
- * have found that this one is, it is first asked whether it still listens: so no two ranks count as dead for one connection. */
+/* The connection has ended, or its peer has broken the rules, and counts as dead then. One over a network is made again. One
+ * within a host ends with a process: with that which made it, or the other one, who is first asked whether it still listens, so
+ * that no two ranks count as dead for one connection. */
 void rondo_link_lose(struct rondo_links *links, struct rondo_link *link);
 /* Reads what has arrived. */
 void rondo_link_read(struct rondo_links *links, struct rondo_link *link);

@@ -52,30 +52,54 @@ static void depart(struct rondo_links *links, int rank, enum rondo_control_event
     links->options.handler(links->options.argument, rank, event, NULL, 0);
 }
 
-/* Connects again over a connection that has ended. With the lock. */
+/* Takes what has come over a connection that has ended. */
+static void take_rest(struct rondo_links *links, struct rondo_link *link)
+{
+    for (int i = 0; i < LAST_FILLS && rondo_link_take_frames(links, link) == 0 && link->connection.fd >= 0; i++)
+        if (rondo_frame_connection_fill(&link->connection) <= 0)
+            return;
+}
+
+/* Connects anew over a connection that has ended. With the lock. */
 static void reopen(struct rondo_links *links, struct rondo_link *link)
 {
-    epoll_ctl(links->options.epoll, EPOLL_CTL_DEL, link->connection.fd, NULL);
+    if (link->events != 0)
+        epoll_ctl(links->options.epoll, EPOLL_CTL_DEL, link->connection.fd, NULL);
     rondo_frame_connection_close(&link->connection);
     link->is_lossy = links->formed && link->state == RONDO_LINK_OPEN;
     link->events = 0;
     link->broken = 0;
     link->state = RONDO_LINK_WAITING;
     link->since = link->again = link->error = 0;
+    rondo_link_forget(link);
 }
 
-/* The connection has ended, or its peer has broken the rules. The rank that made it counts as dead then. Of the other, who may
- * have found that this one is, it is first asked whether it still listens: so no two ranks count as dead for one connection. */
+void rondo_link_end(struct rondo_links *links, struct rondo_link *link)
+{
+    if (link->letters.first == NULL && !link->is_neighbour)
+        rondo_link_close(links, link);
+    else
+        reopen(links, link);
+}
+
 void rondo_link_lose(struct rondo_links *links, struct rondo_link *link)
 {
+    if (link->broken && !link->is_given_up && link->state >= RONDO_LINK_OPEN)
+        take_rest(links, link);
+    if (link->state == RONDO_LINK_CLOSED)
+        return;
     const int is_final =
         rondo_links_is_gone(links, link->peer) || link->left || (!link->is_out && !link->begun) || links->closing;
     pthread_mutex_lock(&links->lock);
     if (is_final)
         rondo_link_close(links, link);
-    else if (link->is_out && link->state == RONDO_LINK_ENDING && link->letters.first == NULL && !link->is_neighbour)
-        rondo_link_close(links, link);
-    else if (link->is_out && !link->is_stalled)
+    else if (link->is_given_up)
+        rondo_links_notice_death(links, link->peer);
+    else if (rondo_link_is_resumable(links, link))
+        rondo_link_cut(links, link);
+    else if (link->is_out && link->state == RONDO_LINK_ENDING)
+        rondo_link_end(links, link);
+    else if (link->is_out)
         reopen(links, link);
     else
         rondo_links_notice_death(links, link->peer);
@@ -271,13 +295,19 @@ static int begin(struct rondo_links *links, struct rondo_link *link, const struc
     return 0;
 }
 
-/* The peer ends a connection that it has used too seldom. What it tells all ranks from now on comes from neighbours. */
+/* The peer ends a connection that it has used too seldom. What it tells all ranks from now on comes from neighbours. It is
+ * answered, so that it can tell the end from a connection that breaks. */
 static int end(struct rondo_links *links, struct rondo_link *link)
 {
-    if (link->is_out || !link->begun)
+    if (link->is_out ? link->state != RONDO_LINK_ENDING : !link->begun)
         return -1;
     pthread_mutex_lock(&links->lock);
-    rondo_link_close(links, link);
+    if (link->is_out) {
+        rondo_link_end(links, link);
+    } else {
+        rondo_link_say(links, link, RONDO_FRAME_END, links->options.rank, NULL, 0);
+        rondo_link_close(links, link);
+    }
     pthread_mutex_unlock(&links->lock);
     return 0;
 }
@@ -319,11 +349,14 @@ static int become_neighbour(struct rondo_links *links, struct rondo_link *link)
 static int take(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     if (frame->source < 0 || frame->source >= links->options.size ||
-        (!link->is_out && !link->begun && frame->type != RONDO_FRAME_BEGIN))
+        (!link->is_out && !link->begun && frame->type != RONDO_FRAME_BEGIN && frame->type != RONDO_FRAME_RESUME) ||
+        (link->state == RONDO_LINK_RESUMING && frame->type != RONDO_FRAME_RESUME))
         return -1;
     switch (frame->type) {
     case RONDO_FRAME_BEAT:
-        return 0;
+        return rondo_link_take_beat(links, link, frame);
+    case RONDO_FRAME_RESUME:
+        return rondo_link_take_resume(links, link, frame);
     case RONDO_FRAME_BEGIN:
         return begin(links, link, frame);
     case RONDO_FRAME_END:
@@ -350,20 +383,31 @@ static int take(struct rondo_links *links, struct rondo_link *link, const struct
     return 0;
 }
 
+/* Where a connection has been made again, what the peer has taken is read even while nothing else is. */
+static int is_read(const struct rondo_link *link)
+{
+    return link->paused == 0 || link->state == RONDO_LINK_RESUMING;
+}
+
 /* Takes the frames that have been read. Returns -1 if the connection is of no use any more. */
 int rondo_link_take_frames(struct rondo_links *links, struct rondo_link *link)
 {
     struct rondo_frame frame;
     int state = 1;
-    while (state > 0 && link->connection.fd >= 0 && link->paused == 0 &&
-           (state = rondo_frame_connection_next(&link->connection, &frame)) > 0)
-        state = take(links, link, &frame) == 0 ? 1 : -1;
+    while (state > 0 && link->connection.fd >= 0 && is_read(link) &&
+           (state = rondo_frame_connection_next(&link->connection, &frame)) > 0) {
+        rondo_link_count_taken(links, link, &frame);
+        if (take(links, link, &frame) != 0) {
+            link->is_given_up = 1;
+            return -1;
+        }
+    }
     return state < 0 ? -1 : 0;
 }
 
 void rondo_link_read(struct rondo_links *links, struct rondo_link *link)
 {
-    for (int i = 0; i < FILLS_ROUND && link->connection.fd >= 0 && link->paused == 0 && !links->giving_up; i++) {
+    for (int i = 0; i < FILLS_ROUND && link->connection.fd >= 0 && is_read(link) && !links->giving_up; i++) {
         int state = rondo_frame_connection_fill(&link->connection);
         if (state == 0)
             return;
@@ -383,9 +427,7 @@ static void drain(struct rondo_links *links, struct rondo_link *link)
     link->is_final = 1;
     if (link->paused != 0)
         rondo_link_resume(links, link);
-    for (int i = 0; i < LAST_FILLS && rondo_link_take_frames(links, link) == 0 && link->connection.fd >= 0; i++)
-        if (rondo_frame_connection_fill(&link->connection) <= 0)
-            return;
+    take_rest(links, link);
 }
 
 /* A rank has died, or says with its last words that this one has, whose connection it has ended. */

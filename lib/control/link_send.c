@@ -127,6 +127,7 @@ void rondo_link_close(struct rondo_links *links, struct rondo_link *link)
     if (link->next != NULL)
         link->next->previous = link->previous;
     rondo_letters_drop(&link->letters);
+    rondo_letters_drop(&link->kept);
     free(link->held);
     link->held = NULL;
     links->some_may_resume = 1;
@@ -150,9 +151,10 @@ void rondo_links_free_closed(struct rondo_links *links)
 /* Watches the connection for what it waits for. Nothing that is watched would say that the other side has ended it. */
 void rondo_link_watch(struct rondo_links *links, struct rondo_link *link)
 {
-    uint32_t wanted = (link->paused == 0 ? EPOLLIN : 0u) | (link->connection.queued > 0 && !link->broken ? EPOLLOUT : 0u);
+    uint32_t wanted = (link->paused == 0 || link->state == RONDO_LINK_RESUMING ? EPOLLIN : 0u) |
+                      (link->connection.queued > 0 && !link->broken ? EPOLLOUT : 0u);
     struct epoll_event event = {.events = wanted, .data.ptr = link};
-    if (wanted == link->events)
+    if (wanted == link->events || link->connection.fd < 0)
         return;
     int operation = link->events == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
     if (epoll_ctl(links->options.epoll, operation, link->connection.fd, &event) != 0)
@@ -171,7 +173,7 @@ static void break_link(struct rondo_link *link)
 static void check_stalled(struct rondo_link *link)
 {
     if (link->connection.queued > (size_t) QUEUED_SLOW && rondo_clock_ms() - link->progress > STALL_MS) {
-        link->is_stalled = 1;
+        link->is_given_up = 1;
         break_link(link);
     }
 }
@@ -197,7 +199,8 @@ static int is_vital(const struct rondo_letter *letter)
     return letter->destination < 0 && letter->type != RONDO_FRAME_AWAIT;
 }
 
-static int put_frame(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *letter, const void *data)
+int rondo_link_put_frame(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *letter,
+                         const void *data)
 {
     struct rondo_frame_connection *to = &link->connection;
     if (letter->type != RONDO_FRAME_BEAT) {
@@ -228,11 +231,14 @@ int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const str
         link->has_message |= head->destination >= 0;
         return letter != NULL ? 0 : -1;
     }
-    if (link->broken || link->shut)
+    if (link->shut)
         return 0;
     const size_t before = link->connection.queued;
-    if (put_frame(links, link, head, data) != 0)
+    if (!link->broken && rondo_link_put_frame(links, link, head, data) != 0)
         return -1;
+    rondo_link_keep(links, link, head, data);
+    if (link->broken)
+        return 0;
     if (before == 0)
         rondo_link_flush(links, link);
     else
@@ -255,7 +261,7 @@ static int has_notices(const struct rondo_links *links, const struct rondo_link 
 {
     if (link->is_out)
         return 1;
-    return link->state == RONDO_LINK_OPEN &&
+    return (link->state == RONDO_LINK_OPEN || link->state == RONDO_LINK_CUT || link->state == RONDO_LINK_RESUMING) &&
            (type == RONDO_FRAME_GOODBYE || (link->is_neighbour && links->out[link->peer] == NULL));
 }
 
@@ -342,35 +348,44 @@ static void say_before(struct rondo_links *links, struct rondo_link *link)
     rondo_link_say(links, link, RONDO_FRAME_BEGIN, links->options.rank, data, (size_t) before->count * 8);
 }
 
-void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame_key *to_peer,
-                     const struct rondo_frame_key *from_peer)
+void rondo_link_put_letters(struct rondo_links *links, struct rondo_link *link)
 {
     struct rondo_letters letters = link->letters;
-    int missing;
-    rondo_frame_connection_open(&link->connection, link->connection.fd, to_peer, from_peer);
-    if (rondo_frame_connection_set_aside(&link->connection) != 0) {
-        rondo_link_fail(links, link, ENOMEM);
-        return;
-    }
-    rondo_heartbeat_begin(&link->heartbeat, link->connection.fd, &links->options.heartbeat);
-    link->state = RONDO_LINK_OPEN;
-    link->since = 0;
-    link->places = 0;
-    links->costs.made++;
-    if (link->is_lossy) /* the peer lives, and lacks what has been sent */
-        links->giving_up = 1;
-    link->progress = rondo_clock_ms();
     link->letters = (struct rondo_letters){NULL, NULL};
     link->has_message = 0;
-    say_before(links, link);
-    if (link->is_neighbour)
-        rondo_link_introduce(links, link);
-    if (!links->formed) /* in place of a connection that has ended, too, also if this rank was linked */
-        rondo_links_share_places(links, &missing);
     while (letters.first != NULL) {
         struct rondo_letter *letter = rondo_letters_take(&letters);
         if (rondo_link_put(links, link, letter, letter->data) != 0)
             links->giving_up = 1;
         free(letter);
     }
+}
+
+void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame_key *to_peer,
+                     const struct rondo_frame_key *from_peer)
+{
+    int missing;
+    rondo_frame_connection_open(&link->connection, link->connection.fd, to_peer, from_peer);
+    if (rondo_frame_connection_set_aside(&link->connection) != 0) {
+        rondo_link_fail(links, link, ENOMEM);
+        return;
+    }
+    links->costs.made++;
+    if (link->put > 0) {
+        rondo_link_connect_again(links, link);
+        return;
+    }
+    rondo_heartbeat_begin(&link->heartbeat, link->connection.fd, &links->options.heartbeat);
+    link->state = RONDO_LINK_OPEN;
+    link->since = 0;
+    link->places = 0;
+    if (link->is_lossy) /* the peer lives, and lacks what has been sent */
+        links->giving_up = 1;
+    link->progress = rondo_clock_ms();
+    say_before(links, link);
+    if (link->is_neighbour)
+        rondo_link_introduce(links, link);
+    if (!links->formed)
+        rondo_links_share_places(links, &missing);
+    rondo_link_put_letters(links, link);
 }

@@ -34,8 +34,9 @@ static enum rondo_handshake_verdict decide(struct rondo_links *links, const stru
     *detail = rondo_links_is_gone(links, claim->rank);
     if (*detail || links->closing || atomic_load(&links->lost))
         return RONDO_HANDSHAKE_OVER;
-    struct rondo_link *former = links->in[claim->rank];
-    return former == NULL || !former->begun ? RONDO_HANDSHAKE_WELCOME : RONDO_HANDSHAKE_TAKEN;
+    const struct rondo_link *former = links->in[claim->rank];
+    return former == NULL || !former->begun || rondo_link_is_resumable(links, former) ? RONDO_HANDSHAKE_WELCOME
+                                                                                      : RONDO_HANDSHAKE_TAKEN;
 }
 
 static void admit(struct rondo_links *links, struct rondo_guest *guest, const struct rondo_handshake_claim *claim)
@@ -46,12 +47,22 @@ static void admit(struct rondo_links *links, struct rondo_guest *guest, const st
     if (!rondo_admission_answer(&links->admission, guest, verdict, detail, &connection))
         return;
     pthread_mutex_lock(&links->lock);
-    if (links->in[claim->rank] != NULL) /* of an attempt that was given up after the verdict had been sent */
-        rondo_link_close(links, links->in[claim->rank]);
-    struct rondo_link *link = rondo_frame_connection_set_aside(&connection) == 0 ? rondo_link_add(links, claim->rank, 0) : NULL;
-    if (link == NULL) { /* while the job forms, the other side sees the end, and tries again */
-        rondo_frame_connection_close(&connection);
-        links->giving_up |= links->formed;
+    struct rondo_link *link = links->in[claim->rank];
+    if (link != NULL && !link->begun) { /* of an attempt that was given up after the verdict had been sent */
+        rondo_link_close(links, link);
+        link = NULL;
+    }
+    const int is_again = link != NULL;
+    if (is_again && link->state != RONDO_LINK_CUT) /* the other side has found that it has broken */
+        rondo_link_cut(links, link);
+    if (rondo_frame_connection_set_aside(&connection) != 0 ||
+        (link == NULL && (link = rondo_link_add(links, claim->rank, 0)) == NULL)) {
+        rondo_frame_connection_close(&connection); /* while the job forms, the other side sees the end, and tries again */
+        links->giving_up |= links->formed && !is_again;
+    } else if (is_again) {
+        link->connection = connection;
+        links->costs.accepted++;
+        rondo_link_connect_again(links, link);
     } else {
         link->connection = connection;
         link->state = RONDO_LINK_OPEN;
@@ -83,7 +94,7 @@ void rondo_links_serve(struct rondo_links *links, enum rondo_watched *watched, u
         struct rondo_guest *guest = rondo_admission_serve(&links->admission, watched, &claim);
         if (guest != NULL)
             admit(links, guest, &claim);
-    } else if (link->state < RONDO_LINK_OPEN) {
+    } else if (link->state < RONDO_LINK_CUT) {
         shake(links, link);
     } else {
         if ((events & EPOLLOUT) != 0) {
@@ -115,13 +126,14 @@ static void choose_neighbours(struct rondo_links *links)
         if (link == NULL || link->is_neighbour)
             continue;
         link->is_neighbour = 1;
-        if (link->state == RONDO_LINK_OPEN)
+        if (link->state == RONDO_LINK_OPEN || link->put > 0) /* else it is introduced when it opens */
             rondo_link_introduce(links, link);
     }
 }
 
-/* Whether attempts have failed for so long, or in such a way, that the peer cannot live. A process that is connected to and does
- * not answer is stopped, or gets no processor: it is given up by the limits of heartbeats, which within a host may be none. */
+/* Whether attempts have failed for so long, or in such a way, that the peer cannot live. A process that is connected to and
+ * does not answer is stopped, or gets no processor: it is given up by the limits of heartbeats, which within a host may be
+ * none. */
 static int is_out_of_reach(const struct rondo_links *links, const struct rondo_link *link, int64_t now)
 {
     int64_t most = link->error == ECONNREFUSED ? REFUSED_MS : UNREACHED_MS;
@@ -136,8 +148,9 @@ static int is_needless(const struct rondo_links *links, const struct rondo_link 
     const struct rondo_letter *letter = link->letters.first;
     while (letter != NULL && letter->type == RONDO_FRAME_AWAIT)
         letter = letter->next;
-    return links->closing && (now >= links->closing_until || letter == NULL || letter->type == RONDO_FRAME_GOODBYE ||
-                              link->error == ECONNREFUSED);
+    const int has_some = letter != NULL && letter->type != RONDO_FRAME_GOODBYE;
+    return links->closing &&
+           (now >= links->closing_until || (!has_some && link->kept.first == NULL) || link->error == ECONNREFUSED);
 }
 
 /* The connection is being made. Returns when to look again. With the lock. */
@@ -172,7 +185,7 @@ static int64_t beat(struct rondo_links *links, struct rondo_link *link, int64_t 
                   link->heartbeat.most / RONDO_HEARTBEATS_A_SECOND);
         rondo_links_notice_death(links, link->peer);
     } else if (due == RONDO_HEARTBEAT_SEND && link->connection.queued == 0) {
-        rondo_link_say(links, link, RONDO_FRAME_BEAT, links->options.rank, NULL, 0);
+        rondo_link_tell_taken(links, link);
     }
     return link->heartbeat.next;
 }
@@ -219,8 +232,10 @@ static int64_t look_at_leaving(struct rondo_links *links, struct rondo_link *lin
 /* With the lock. */
 static int64_t look_at(struct rondo_links *links, struct rondo_link *link, int64_t now)
 {
-    if (link->state < RONDO_LINK_OPEN)
+    if (link->state < RONDO_LINK_CUT)
         return look_at_attempt(links, link, now);
+    if (link->state < RONDO_LINK_OPEN)
+        return rondo_link_look_at_cut(links, link, now);
     if (links->closing)
         return look_at_leaving(links, link, now);
     return link->state == RONDO_LINK_OPEN ? beat(links, link, now) : INT64_MAX;

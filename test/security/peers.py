@@ -11,7 +11,7 @@ import textwrap
 import pytest
 
 OTHER_USER = 65534
-MAGIC, VERSION = b"RONDOctl", 5
+MAGIC, VERSION = b"RONDOctl", 6
 CHALLENGE, HELLO, VERDICT = 48, 104, 40
 WELCOME, REFUSED = 0, 1
 

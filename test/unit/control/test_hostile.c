@@ -1,5 +1,5 @@
 /* The control plane under attack: garbage, floods, wrong secrets, and an intermediary that repeats, alters, drops or swaps the
- * ranks' messages. The job is not affected, or reports what it is: a broken connection. */
+ * ranks' messages, or cuts their connections. The job is not affected, or reports a rank to which nothing gets through. */
 #include "test/unit/support/ranks.h"
 
 #include "lib/bootstrap/handshake.h"
@@ -299,15 +299,16 @@ static int squat(const char *name, int ready)
 
 /* ---- an intermediary ---- */
 
-enum mischief { NONE, REPEAT, ALTER_DATA, ALTER_HEADER, ALTER_LENGTH, ALTER_TAG, OMIT, SWAP, CUT };
+enum mischief { NONE, REPEAT, ALTER_DATA, ALTER_HEADER, ALTER_LENGTH, ALTER_TAG, OMIT, SWAP, CUT, CUT_OFTEN };
 
 /* What intermediaries between ranks do: each forwards the frames of one connection, and damages the third message of `bytes`
- * bytes that `source` sends. */
+ * bytes that `source` sends, or each one; CUT_OFTEN: ends it in the middle of a frame, the first or one of the next few. */
 static struct {
     atomic_int on;
-    enum mischief mischief;
-    int source;
+    _Atomic(enum mischief) mischief;
+    int source, each;
     size_t bytes;
+    atomic_int cuts;  /* connections that were ended */
     atomic_int plain; /* a frame had data as send_number makes them */
 } plan;
 
@@ -318,7 +319,7 @@ struct middle {
     unsigned char hello[RONDO_HANDSHAKE_HELLO]; /* recorded */
     pthread_t thread;
 };
-enum { MIDDLES_MOST = 64 };
+enum { MIDDLES_MOST = 8192, FRAMES_MOST = 24 };
 static struct middle middles[MIDDLES_MOST];
 static atomic_int middle_count;
 
@@ -368,6 +369,14 @@ static void harm(enum mischief mischief, int from, int to, unsigned char *frame,
         shutdown(to, SHUT_RDWR);
 }
 
+/* Passes a part of the frame on, and has the connection end: what is under way either way is lost. Returns 0. */
+static int cut(int fd, const unsigned char *bytes, size_t count)
+{
+    atomic_fetch_add(&plan.cuts, 1);
+    pass(fd, bytes, count / 3);
+    return 0;
+}
+
 /* Whether it is the filling that send_number makes, as far as it depends on the message's number alone. */
 static int is_numbered(const unsigned char *data)
 {
@@ -381,13 +390,15 @@ static int is_numbered(const unsigned char *data)
 static int is_victim(struct middle *middle, const unsigned char *frame)
 {
     const int rank = (int) rondo_frame_load32(middle->hello + 12);
-    return rank == plan.source && rondo_frame_load32(frame) == plan.bytes && ++middle->messages == 3;
+    return rank == plan.source && rondo_frame_load32(frame) == plan.bytes && (++middle->messages == 3 || plan.each);
 }
 
 static void *stand_in_the_middle(void *argument)
 {
     struct middle *middle = argument;
     unsigned char bytes[4096];
+    unsigned seed = (unsigned) (middle - middles);
+    int left = 1 + rand_r(&seed) % FRAMES_MOST; /* frames until it cuts the connection */
     int maker_end = accept(middle->listener, NULL, NULL), other_end = tcp_connect(middle->target);
     if (recv(other_end, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL) == RONDO_HANDSHAKE_CHALLENGE)
         pass(maker_end, bytes, RONDO_HANDSHAKE_CHALLENGE);
@@ -408,6 +419,8 @@ static void *stand_in_the_middle(void *argument)
                 atomic_store(&plan.plain, 1);
             if (count == 0)
                 open = 0;
+            else if (plan.mischief == CUT_OFTEN && --left <= 0)
+                open = cut(to, bytes, count);
             else if (side == 0 && plan.mischief != NONE && is_victim(middle, bytes))
                 harm(plan.mischief, from, to, bytes, count);
             else
@@ -463,40 +476,112 @@ static void end_middles(void)
     atomic_store(&middle_count, 0);
 }
 
-/* The third of five messages between two ranks is damaged. The receiver ends the connection, and all learn that the sender is
- * lost. */
+static void plan_mischief(enum mischief mischief, int source, int each)
+{
+    plan.mischief = mischief;
+    plan.source = source;
+    plan.each = each;
+    plan.bytes = 64;
+    atomic_store(&plan.plain, 0);
+    atomic_store(&plan.cuts, 0);
+    atomic_store(&plan.on, 1);
+}
+
+/* The third of five equal messages between two ranks is damaged, also where they are sent again. The receiver ends the connection; over
+ * the one that is made in its place all messages come, once and in order. */
 static void suffer(enum mischief mischief, int source, int dest, int encrypts)
 {
     struct rank ranks[3];
     use_tcp(ranks, 3);
     for (int i = 0; i < 3; i++)
         ranks[i].options.encrypts = encrypts;
-    plan.mischief = mischief;
-    plan.source = source;
-    plan.bytes = 64;
-    atomic_store(&plan.plain, 0);
-    atomic_store(&plan.on, 1);
+    plan_mischief(mischief, source, 0);
     connect_all(ranks, 3);
-    struct rank *receiver = &ranks[dest], *third = &ranks[3 - source - dest];
-    const int whole = mischief == REPEAT ? 3 : 2;
+    struct rank *receiver = &ranks[dest];
     for (uint32_t number = 0; number < 5; number++)
         send_number(&ranks[source], dest, number, 64);
-    if (mischief == NONE) {
-        assert_true(await(receiver, &receiver->next[source], 5, 10));
-    } else {
-        assert_true(await(receiver, &receiver->died[source], 1, 10));
-        assert_true(await(third, &third->died[source], 1, 10));
-        assert_true(await(&ranks[source], &ranks[source].lost, 1, 10));
-        assert_int_equal(read_counter(receiver, &receiver->next[source]), whole);
-        assert_int_equal(read_counter(receiver, &receiver->disordered), 0);
-        assert_int_equal(send_number(receiver, third->options.rank, 0, 72), RONDO_SUCCESS);
-        assert_true(await(third, &third->next[dest], 1, 10));
-        assert_int_equal(read_counter(third, &third->died[dest]), 0);
-    }
+    send_number(&ranks[source], dest, 5, 72); /* shows that one before it lacks, as a sign of life does between hosts */
+    assert_true(await(receiver, &receiver->next[source], 6, 10));
     in_parallel(ranks, 3, rank_close);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ranks[i].disordered + ranks[i].lost, 0);
+        for (int other = 0; other < 3; other++)
+            assert_int_equal(ranks[i].died[other], 0);
+    }
+    assert_int_equal(receiver->next[source], 6);
     end_middles();
     if (mischief == NONE)
         assert_int_equal(atomic_load(&plan.plain), !encrypts);
+}
+
+/* Each of the messages is damaged whenever it is sent. After some time one of the two ranks counts as dead, and the others go
+ * on. */
+static void test_nothing_gets_through(void **state)
+{
+    (void) state;
+    struct rank ranks[3];
+    use_tcp(ranks, 3);
+    plan_mischief(ALTER_DATA, 0, 1);
+    connect_all(ranks, 3);
+    const double begun = seconds_now();
+    assert_int_equal(send_number(&ranks[0], 2, 0, 64), RONDO_SUCCESS);
+    assert_true(await(&ranks[0], &ranks[0].died[2], 1, 20));
+    assert_true(seconds_now() - begun > 5); /* it has been tried again */
+    assert_true(await(&ranks[1], &ranks[1].died[2], 1, 10));
+    assert_true(await(&ranks[2], &ranks[2].lost, 1, 20));
+    assert_int_equal(ranks[2].next[0], 0);
+    assert_int_equal(send_number(&ranks[0], 1, 0, 72), RONDO_SUCCESS);
+    assert_true(await(&ranks[1], &ranks[1].next[0], 1, 10));
+    in_parallel(ranks, 3, rank_close);
+    end_middles();
+}
+
+enum { BREAKERS = 5, LETTERS = 400 };
+
+/* To each rank, or to all at once, in one order. */
+static void *write_letters(void *argument)
+{
+    struct rank *rank = argument;
+    for (uint32_t number = 0; number < LETTERS; number++)
+        for (int dest = 0; dest < (number % 4 == 0 ? 1 : BREAKERS); dest++)
+            if ((number % 4 == 0 || dest != rank->options.rank) &&
+                send_number(rank, number % 4 == 0 ? RONDO_CONTROL_ALL : dest, number, 8 + number * 7 % 3000) != RONDO_SUCCESS)
+                abort();
+    return NULL;
+}
+
+/* All connections break again and again, in the middle of a frame, with what is under way, also while the job forms: each
+ * message comes once and in order, and nobody counts as dead. */
+static void break_often(int encrypts)
+{
+    static struct rank ranks[BREAKERS];
+    use_tcp(ranks, BREAKERS);
+    for (int i = 0; i < BREAKERS; i++)
+        ranks[i].options.encrypts = encrypts;
+    plan_mischief(CUT_OFTEN, 0, 0);
+    connect_all(ranks, BREAKERS);
+    in_parallel(ranks, BREAKERS, write_letters);
+    for (int i = 0; i < BREAKERS; i++)
+        for (int source = 0; source < BREAKERS; source++)
+            if (source != i && !await(&ranks[i], &ranks[i].next[source], LETTERS, 120))
+                fail_msg("rank %d has %d letters of rank %d", i, read_counter(&ranks[i], &ranks[i].next[source]), source);
+    assert_true(atomic_load(&plan.cuts) > 100);
+    plan.mischief = NONE;
+    in_parallel(ranks, BREAKERS, rank_close);
+    for (int i = 0; i < BREAKERS; i++) {
+        assert_int_equal(ranks[i].disordered + ranks[i].lost, 0);
+        for (int other = 0; other < BREAKERS; other++)
+            assert_int_equal(ranks[i].died[other], 0);
+    }
+    end_middles();
+}
+
+static void test_connections_break_often(void **state)
+{
+    (void) state;
+    break_often(0);
+    if (rondo_cipher_unusable() == NULL)
+        break_often(1);
 }
 
 static void test_middle(void **state)
@@ -642,6 +727,8 @@ int main(int count, char **arguments)
         TEST(test_name_held_by_another_user),
         TEST(test_middle),
         TEST(test_middle_of_encrypted),
+        TEST(test_nothing_gets_through),
+        TEST(test_connections_break_often),
         TEST(test_encryption_differs),
         TEST(test_overheard_hello),
         TEST(test_stuck_receiver),

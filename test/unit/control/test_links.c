@@ -85,7 +85,7 @@ static void test_half_dies(void **state)
             living += !dies[i];
         for (int i = 0; i < SIZE; i++)
             if (!dies[i])
-                assert_true(await(&ranks[i], &ranks[i].plain, living - 1, 10));
+                assert_true(await(&ranks[i], &ranks[i].plain, living - 1, 30));
         in_parallel(ranks, SIZE, rank_close);
         for (int i = 0; i < SIZE; i++)
             assert_int_equal(ranks[i].lost, dies[i]);
@@ -94,7 +94,7 @@ static void test_half_dies(void **state)
 
 /* ---- causes and effects ---- */
 
-enum { CAUSE = 20, EFFECT = 21, LETTER = 22, CAUSES = 100, THINKERS = 16 };
+enum { CAUSE = RONDO_CONTROL_FIRST_USER_TYPE + 2, EFFECT, LETTER, CAUSES = 100, THINKERS = 16 };
 
 /* What a rank has been told by each source's notices, and says on: an effect carries the cause that it follows. */
 struct effect {

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { RANKS_MOST = 64, NUMBERED = 16, PLAIN = 17 };
+enum { RANKS_MOST = 64, NUMBERED = RONDO_CONTROL_FIRST_USER_TYPE, PLAIN };
 
 struct rank {
     struct rondo_job_options options;
