@@ -33,8 +33,8 @@ enum rondo_frame_type {
     RONDO_FRAME_END = 12,       /* the last, because the connection is used too seldom */
     RONDO_FRAME_NEIGHBOUR = 13, /* what is for all ranks passes here, too */
     RONDO_FRAME_GOODBYE = 14,   /* a notice: its source leaves */
-    RONDO_FRAME_AWAIT = 15,  /* a notice: its source connects to these ranks (4 bytes each), to whom it has something to say */
-    RONDO_FRAME_RESUME = 16, /* the first of a connection that was made again: how many frames were taken (4 bytes) */
+    RONDO_FRAME_AWAIT = 15, /* a notice: its source connects to these ranks (4 bytes each), to whom it has something to say */
+    RONDO_FRAME_RENEW = 16, /* the first of a connection that was made again: how many frames were taken (4 bytes) */
 };
 
 enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */

@@ -41,7 +41,7 @@ enum rondo_link_state {
     RONDO_LINK_CHALLENGED, /* the challenge arrives */
     RONDO_LINK_ANSWERED,   /* the hello has been sent; the verdict arrives */
     RONDO_LINK_CUT,        /* its peer is to make it again */
-    RONDO_LINK_RESUMING,   /* made again; what the peer has taken arrives */
+    RONDO_LINK_RENEWING,   /* made again; what the peer has taken arrives */
     RONDO_LINK_OPEN,
     RONDO_LINK_ENDING, /* its end has been sent, and the other side closes it; letters wait for the next connection */
     RONDO_LINK_CLOSED, /* freed when the event has been served */
@@ -63,7 +63,7 @@ struct rondo_link {
     int places;             /* of ranks, that have been told over it while the job forms */
     int64_t progress, used; /* when the socket last took something; when a message was last put */
 
-    /* of those over a network (lib/control/link_resume.c), modulo 2^32 */
+    /* of those over a network (lib/control/link_renew.c), modulo 2^32 */
     uint32_t put, acknowledged; /* frames; those that the peer has said it has taken */
     uint32_t taken, told;       /* the peer's frames; those that it has been told of */
     size_t untold_bytes;        /* of the others */
@@ -172,10 +172,10 @@ void rondo_link_introduce(struct rondo_links *links, struct rondo_link *link);
 void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame_key *to_peer,
                      const struct rondo_frame_key *from_peer);
 
-/* ---- lib/control/link_resume.c: connections that break and are made again; with the lock, but where a frame is taken ---- */
+/* ---- lib/control/link_renew.c: connections that break and are made again; with the lock, but where a frame is taken ---- */
 
 /* Whether it is made again when it breaks. */
-int rondo_link_is_resumable(const struct rondo_links *links, const struct rondo_link *link);
+int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_link *link);
 /* Counts a frame that has been put, and keeps it until the peer has taken it. */
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data);
 /* The connection is no longer the same to both: what was kept and counted is for no other. */
@@ -184,15 +184,15 @@ void rondo_link_forget(struct rondo_link *link);
 void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link);
 /* The connection has broken. */
 void rondo_link_cut(struct rondo_links *links, struct rondo_link *link);
-/* It is cut, or resumes. Returns when to look again. */
+/* It is cut, or is being renewed. Returns when to look again. */
 int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *link, int64_t now);
 /* link->connection is another one, that was made in place of one that broke. */
 void rondo_link_connect_again(struct rondo_links *links, struct rondo_link *link);
 /* A frame has been taken. */
 void rondo_link_count_taken(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
-/* RONDO_FRAME_BEAT and RONDO_FRAME_RESUME. Each returns 0, or -1 if no rank sends such a frame. */
+/* RONDO_FRAME_BEAT and RONDO_FRAME_RENEW. Each returns 0, or -1 if no rank sends such a frame. */
 int rondo_link_take_beat(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
-int rondo_link_take_resume(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
+int rondo_link_take_renew(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame);
 
 /* ---- lib/control/link_receive.c: of the thread that serves ---- */
 
@@ -212,7 +212,7 @@ void rondo_link_read(struct rondo_links *links, struct rondo_link *link);
 /* Takes the frames that have been read. Returns -1 if the connection is of no use any more. */
 int rondo_link_take_frames(struct rondo_links *links, struct rondo_link *link);
 /* Ends a pause: a copy that the connection from its source has not told is delivered. */
-void rondo_link_resume(struct rondo_links *links, struct rondo_link *link);
+void rondo_link_renew(struct rondo_links *links, struct rondo_link *link);
 /* What the connection is paused for will not come, and is not waited for. */
 void rondo_link_waive(struct rondo_links *links, struct rondo_link *link);
 /* Does what serving has led to, which may lead to more: deaths, pauses that end, giving up. Frees closed connections. */

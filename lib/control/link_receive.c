@@ -95,7 +95,7 @@ void rondo_link_lose(struct rondo_links *links, struct rondo_link *link)
         rondo_link_close(links, link);
     else if (link->is_given_up)
         rondo_links_notice_death(links, link->peer);
-    else if (rondo_link_is_resumable(links, link))
+    else if (rondo_link_is_renewable(links, link))
         rondo_link_cut(links, link);
     else if (link->is_out && link->state == RONDO_LINK_ENDING)
         rondo_link_end(links, link);
@@ -215,7 +215,7 @@ static int is_waiting(const struct rondo_links *links, const struct rondo_link *
                         : !link->is_out && lacks_some(links, link);
 }
 
-void rondo_link_resume(struct rondo_links *links, struct rondo_link *link)
+void rondo_link_renew(struct rondo_links *links, struct rondo_link *link)
 {
     struct rondo_letter *held = link->held;
     link->held = NULL;
@@ -349,14 +349,14 @@ static int become_neighbour(struct rondo_links *links, struct rondo_link *link)
 static int take(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     if (frame->source < 0 || frame->source >= links->options.size ||
-        (!link->is_out && !link->begun && frame->type != RONDO_FRAME_BEGIN && frame->type != RONDO_FRAME_RESUME) ||
-        (link->state == RONDO_LINK_RESUMING && frame->type != RONDO_FRAME_RESUME))
+        (!link->is_out && !link->begun && frame->type != RONDO_FRAME_BEGIN && frame->type != RONDO_FRAME_RENEW) ||
+        (link->state == RONDO_LINK_RENEWING && frame->type != RONDO_FRAME_RENEW))
         return -1;
     switch (frame->type) {
     case RONDO_FRAME_BEAT:
         return rondo_link_take_beat(links, link, frame);
-    case RONDO_FRAME_RESUME:
-        return rondo_link_take_resume(links, link, frame);
+    case RONDO_FRAME_RENEW:
+        return rondo_link_take_renew(links, link, frame);
     case RONDO_FRAME_BEGIN:
         return begin(links, link, frame);
     case RONDO_FRAME_END:
@@ -386,7 +386,7 @@ static int take(struct rondo_links *links, struct rondo_link *link, const struct
 /* Where a connection has been made again, what the peer has taken is read even while nothing else is. */
 static int is_read(const struct rondo_link *link)
 {
-    return link->paused == 0 || link->state == RONDO_LINK_RESUMING;
+    return link->paused == 0 || link->state == RONDO_LINK_RENEWING;
 }
 
 /* Takes the frames that have been read. Returns -1 if the connection is of no use any more. */
@@ -426,7 +426,7 @@ static void drain(struct rondo_links *links, struct rondo_link *link)
 {
     link->is_final = 1;
     if (link->paused != 0)
-        rondo_link_resume(links, link);
+        rondo_link_renew(links, link);
     take_rest(links, link);
 }
 
@@ -461,7 +461,7 @@ static struct rondo_link *find_resumable(struct rondo_links *links)
 static void resume_some(struct rondo_links *links)
 {
     for (struct rondo_link *link; !links->giving_up && !links->noticed_some && (link = find_resumable(links)) != NULL;) {
-        rondo_link_resume(links, link);
+        rondo_link_renew(links, link);
         if (rondo_link_take_frames(links, link) != 0 && link->connection.fd >= 0)
             rondo_link_lose(links, link);
     }

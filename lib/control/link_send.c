@@ -151,7 +151,7 @@ void rondo_links_free_closed(struct rondo_links *links)
 /* Watches the connection for what it waits for. Nothing that is watched would say that the other side has ended it. */
 void rondo_link_watch(struct rondo_links *links, struct rondo_link *link)
 {
-    uint32_t wanted = (link->paused == 0 || link->state == RONDO_LINK_RESUMING ? EPOLLIN : 0u) |
+    uint32_t wanted = (link->paused == 0 || link->state == RONDO_LINK_RENEWING ? EPOLLIN : 0u) |
                       (link->connection.queued > 0 && !link->broken ? EPOLLOUT : 0u);
     struct epoll_event event = {.events = wanted, .data.ptr = link};
     if (wanted == link->events || link->connection.fd < 0)
@@ -261,7 +261,7 @@ static int has_notices(const struct rondo_links *links, const struct rondo_link 
 {
     if (link->is_out)
         return 1;
-    return (link->state == RONDO_LINK_OPEN || link->state == RONDO_LINK_CUT || link->state == RONDO_LINK_RESUMING) &&
+    return (link->state == RONDO_LINK_OPEN || link->state == RONDO_LINK_CUT || link->state == RONDO_LINK_RENEWING) &&
            (type == RONDO_FRAME_GOODBYE || (link->is_neighbour && links->out[link->peer] == NULL));
 }
 

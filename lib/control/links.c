@@ -35,7 +35,7 @@ static enum rondo_handshake_verdict decide(struct rondo_links *links, const stru
     if (*detail || links->closing || atomic_load(&links->lost))
         return RONDO_HANDSHAKE_OVER;
     const struct rondo_link *former = links->in[claim->rank];
-    return former == NULL || !former->begun || rondo_link_is_resumable(links, former) ? RONDO_HANDSHAKE_WELCOME
+    return former == NULL || !former->begun || rondo_link_is_renewable(links, former) ? RONDO_HANDSHAKE_WELCOME
                                                                                       : RONDO_HANDSHAKE_TAKEN;
 }
 
@@ -251,7 +251,7 @@ static int64_t end_pause(struct rondo_links *links, struct rondo_link *link, int
     rondo_log(RONDO_LOG_INFO, links->options.rank, "what rank %d has told all ranks before has not come", link->peer);
     if (link->held == NULL)
         rondo_link_waive(links, link);
-    rondo_link_resume(links, link);
+    rondo_link_renew(links, link);
     if (rondo_link_take_frames(links, link) != 0 && link->connection.fd >= 0)
         rondo_link_lose(links, link);
     return now;

@@ -11,8 +11,10 @@
  *              telling which notices come before it, and what it carries waits for those. So causes come before effects.
  *              While a connection with a message is still being made, its source says so by a notice before the next one:
  *              the peer waits for the connection, and no notice overtakes the message.
- *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without that
- *              has died, and all that see it tell the others, and the dead rank, too, in case it can still hear.
+ *   departures A rank that leaves says so by its last notice, on all of its connections. One whose connection ends without
+ * that, and that cannot be connected to any more, has died, and all that see it tell the others, and the dead rank, too, in
+ * case it can still hear. breaks     A connection over a network that breaks is made again, and carries on where it stopped
+ * (link_renew.c). The end of one within a host is the end of a process.
  *
  * Relies on lib/bootstrap/handshake.h and lib/bootstrap/frame_connection.h for what may be believed. Ranks trust each other; a
  * rank that breaks the rules counts as dead.

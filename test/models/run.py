@@ -148,6 +148,18 @@ MODELS = {
             "NO_LOOK": STUCK,
         },
     },
+    "renewal": {
+        "fair": False,
+        "holds": ["", "FRAMES=1"],
+        "large": [""],
+        "caught": {
+            "COUNT_READ": STUCK,
+            "KEEP_NONE": STUCK,
+            "PUT_ALL": ASSERTION,
+            "KEEP_BUFFER": ASSERTION,
+            "PUT_BEFORE": ASSERTION,
+        },
+    },
     "lane": {
         "fair": True,
         "holds": [""],

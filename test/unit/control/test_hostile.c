@@ -487,8 +487,8 @@ static void plan_mischief(enum mischief mischief, int source, int each)
     atomic_store(&plan.on, 1);
 }
 
-/* The third of five equal messages between two ranks is damaged, also where they are sent again. The receiver ends the connection; over
- * the one that is made in its place all messages come, once and in order. */
+/* The third of five equal messages between two ranks is damaged, also where they are sent again. The receiver ends the
+ * connection; over the one that is made in its place all messages come, once and in order. */
 static void suffer(enum mischief mischief, int source, int dest, int encrypts)
 {
     struct rank ranks[3];

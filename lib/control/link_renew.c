@@ -7,7 +7,7 @@
  * A frame counts as taken when it is acted upon, not when its bytes have come, because bytes that are only buffered go with the
  * connection. Numbers are compared modulo 2^32. A peer to which nothing gets through for UNREACHED_MS, however often the
  * connection is made again, counts as dead: `since` is forgotten only when a frame has been taken. The model is
- * test/models/resumption.pml.
+ * test/models/renewal.pml.
  *
  * A Unix socket ends with its process alone, and is not made again. With the lock, unless it says otherwise.
  */
@@ -23,20 +23,20 @@
 enum {
     TELL_FRAMES = 32,    /* taken and not told, after which the peer is told */
     TELL_BYTES = 65536,  /* the same of bytes */
-    RESUME_MS = 5000,    /* for the peer to begin a connection that has been made */
+    RENEW_MS = 5000,     /* for the peer to begin a connection that has been made */
     REPEAT_MS = 30,      /* before the next attempt, where the one before has failed */
     LOOK_MS = 100,       /* between two looks at a connection that is cut */
-    UNRESUMED_MS = 10000 /* that a rank which can be reached may take to make its connection again */
+    UNRENEWED_MS = 10000 /* that a rank which can be reached may take to make its connection again */
 };
 
-int rondo_link_is_resumable(const struct rondo_links *links, const struct rondo_link *link)
+int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_link *link)
 {
     return links->options.listen.bytes != 0 && !link->forgets;
 }
 
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data)
 {
-    if (!rondo_link_is_resumable(links, link) || head->type == RONDO_FRAME_BEAT)
+    if (!rondo_link_is_renewable(links, link) || head->type == RONDO_FRAME_BEAT)
         return;
     struct rondo_letter *letter = rondo_letter_make(head->type, head->source, head->destination, data, head->bytes);
     link->forgets = letter == NULL;
@@ -63,7 +63,7 @@ void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link)
 
 void rondo_link_count_taken(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
-    if (frame->type == RONDO_FRAME_BEAT || frame->type == RONDO_FRAME_RESUME || !rondo_link_is_resumable(links, link))
+    if (frame->type == RONDO_FRAME_BEAT || frame->type == RONDO_FRAME_RENEW || !rondo_link_is_renewable(links, link))
         return;
     pthread_mutex_lock(&links->lock);
     link->since = 0;
@@ -92,7 +92,7 @@ int rondo_link_take_beat(struct rondo_links *links, struct rondo_link *link, con
     if (frame->bytes != 4)
         return -1;
     pthread_mutex_lock(&links->lock);
-    const int result = rondo_link_is_resumable(links, link) ? acknowledge(link, rondo_frame_load32(frame->data)) : 0;
+    const int result = rondo_link_is_renewable(links, link) ? acknowledge(link, rondo_frame_load32(frame->data)) : 0;
     pthread_mutex_unlock(&links->lock);
     return result;
 }
@@ -117,7 +117,7 @@ void rondo_link_cut(struct rondo_links *links, struct rondo_link *link)
 
 int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *link, int64_t now)
 {
-    if (link->state == RONDO_LINK_RESUMING) {
+    if (link->state == RONDO_LINK_RENEWING) {
         if (link->deadline > now)
             return link->deadline;
         rondo_link_cut(links, link);
@@ -131,7 +131,7 @@ int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *lin
     const struct rondo_link *way = links->out[link->peer];
     if (links->formed && way == NULL && (way = rondo_link_add(links, link->peer, 1)) == NULL)
         links->giving_up = 1;
-    if (way == NULL || way->state != RONDO_LINK_OPEN || now - link->since <= UNRESUMED_MS)
+    if (way == NULL || way->state != RONDO_LINK_OPEN || now - link->since <= UNRENEWED_MS)
         return way != NULL && way->state == RONDO_LINK_WAITING ? now : now + LOOK_MS;
     rondo_log(RONDO_LOG_INFO, links->options.rank, "rank %d has not made its connection again", link->peer);
     rondo_links_notice_death(links, link->peer);
@@ -141,13 +141,13 @@ int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *lin
 /* ---- the new connection ---- */
 
 /* Says how many frames this rank has taken; not kept. Returns -1 if memory is out. */
-static int say_resume(struct rondo_links *links, struct rondo_link *link)
+static int say_renew(struct rondo_links *links, struct rondo_link *link)
 {
     unsigned char data[4];
     rondo_frame_store32(data, link->taken);
     link->told = link->taken;
     link->untold_bytes = 0;
-    if (rondo_frame_connection_put_surely(&link->connection, RONDO_FRAME_RESUME, links->options.rank, RONDO_CONTROL_ALL, data,
+    if (rondo_frame_connection_put_surely(&link->connection, RONDO_FRAME_RENEW, links->options.rank, RONDO_CONTROL_ALL, data,
                                           sizeof(data)) != 0)
         return -1;
     rondo_link_flush(links, link);
@@ -156,11 +156,11 @@ static int say_resume(struct rondo_links *links, struct rondo_link *link)
 
 void rondo_link_connect_again(struct rondo_links *links, struct rondo_link *link)
 {
-    link->state = RONDO_LINK_RESUMING;
+    link->state = RONDO_LINK_RENEWING;
     link->deadline = link->progress = rondo_clock_ms();
-    link->deadline += RESUME_MS;
+    link->deadline += RENEW_MS;
     rondo_heartbeat_begin(&link->heartbeat, link->connection.fd, &links->options.heartbeat);
-    if (link->is_out && say_resume(links, link) != 0)
+    if (link->is_out && say_renew(links, link) != 0)
         links->giving_up = 1;
     rondo_link_watch(links, link);
 }
@@ -180,16 +180,16 @@ static void catch_up(struct rondo_links *links, struct rondo_link *link)
     rondo_link_watch(links, link);
 }
 
-int rondo_link_take_resume(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
+int rondo_link_take_renew(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
     const int is_new = !link->is_out && !link->begun && link->taken == 0; /* the peer's first frame has not come before */
-    if (frame->bytes != 4 || (link->state != RONDO_LINK_RESUMING && !is_new))
+    if (frame->bytes != 4 || (link->state != RONDO_LINK_RENEWING && !is_new))
         return -1;
     pthread_mutex_lock(&links->lock);
     const int lacks = acknowledge(link, rondo_frame_load32(frame->data)) != 0;
     if (lacks && link->ends) /* it has taken the end, and knows the connection no more */
         rondo_link_end(links, link);
-    else if (lacks || (!link->is_out && say_resume(links, link) != 0))
+    else if (lacks || (!link->is_out && say_renew(links, link) != 0))
         links->giving_up = 1;
     else if (!is_new)
         catch_up(links, link);
