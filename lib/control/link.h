@@ -64,12 +64,12 @@ struct rondo_link {
     int64_t progress, used; /* when the socket last took something; when a message was last put */
 
     /* of those over a network (lib/control/link_renew.c), modulo 2^32 */
-    uint32_t put, acknowledged; /* frames; those that the peer has said it has taken */
-    uint32_t taken, told;       /* the peer's frames; those that it has been told of */
-    size_t untold_bytes;        /* of the others */
-    struct rondo_letters kept;  /* put and not acknowledged */
-    int forgets;                /* there was no memory to keep one */
-    int ends;                   /* it broke when its end had been sent */
+    uint32_t put, acknowledged;  /* frames; those that the peer has said it has taken */
+    uint32_t taken, told;        /* the peer's frames; those that it has been told of */
+    size_t untold_bytes;         /* of the others */
+    struct rondo_letters unsure; /* put and not acknowledged */
+    int forgets;                 /* there was no memory to keep one */
+    int ends;                    /* it broke when its end had been sent */
 
     /* of those that this rank makes; and of all that are made again */
     struct rondo_handshake handshake;
@@ -176,9 +176,9 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
 
 /* Whether it is made again when it breaks. */
 int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_link *link);
-/* Counts a frame that has been put, and keeps it until the peer has taken it. */
+/* Counts a frame that has been put, and holds it until the peer has taken it. */
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data);
-/* The connection is no longer the same to both: what was kept and counted is for no other. */
+/* The connection is no longer the same to both: what was counted does not hold for another one. */
 void rondo_link_forget(struct rondo_link *link);
 /* Says how many frames have been taken: a sign of life. */
 void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link);

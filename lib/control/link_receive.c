@@ -42,6 +42,8 @@ static void depart(struct rondo_links *links, int rank, enum rondo_control_event
             continue;
         if (event == RONDO_CONTROL_DIED && both[i]->state == RONDO_LINK_OPEN)
             rondo_link_say(links, both[i], RONDO_CONTROL_DIED, rank, NULL, 0);
+        else if (both[i]->state == RONDO_LINK_OPEN) /* so that it knows that its connection has not broken */
+            rondo_link_tell_taken(links, both[i]);
         rondo_link_close(links, both[i]);
     }
     if (from >= 0)
@@ -88,9 +90,10 @@ void rondo_link_lose(struct rondo_links *links, struct rondo_link *link)
         take_rest(links, link);
     if (link->state == RONDO_LINK_CLOSED)
         return;
-    const int is_final =
-        rondo_links_is_gone(links, link->peer) || link->left || (!link->is_out && !link->begun) || links->closing;
     pthread_mutex_lock(&links->lock);
+    const int has_more = link->is_out && link->unsure.first != NULL; /* that the peer may lack, also if this rank leaves */
+    const int is_final = rondo_links_is_gone(links, link->peer) || link->left || (!link->is_out && !link->begun) ||
+                         (links->closing && !has_more);
     if (is_final)
         rondo_link_close(links, link);
     else if (link->is_given_up)

@@ -26,12 +26,18 @@ enum {
     RENEW_MS = 5000,     /* for the peer to begin a connection that has been made */
     REPEAT_MS = 30,      /* before the next attempt, where the one before has failed */
     LOOK_MS = 100,       /* between two looks at a connection that is cut */
+    LEFT_MS = 1000,      /* for a rank to make its connection again when it, or this one, has left */
     UNRENEWED_MS = 10000 /* that a rank which can be reached may take to make its connection again */
 };
 
+static int are_numbered(const struct rondo_links *links)
+{
+    return links->options.listen.bytes != 0;
+}
+
 int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_link *link)
 {
-    return links->options.listen.bytes != 0 && !link->forgets;
+    return are_numbered(links) && !link->forgets;
 }
 
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data)
@@ -39,15 +45,18 @@ void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const s
     if (!rondo_link_is_renewable(links, link) || head->type == RONDO_FRAME_BEAT)
         return;
     struct rondo_letter *letter = rondo_letter_make(head->type, head->source, head->destination, data, head->bytes);
-    link->forgets = letter == NULL;
-    if (letter != NULL)
-        rondo_letters_append(&link->kept, letter);
     link->put++;
+    if (letter != NULL) {
+        rondo_letters_append(&link->unsure, letter);
+    } else {
+        link->forgets = 1;
+        rondo_letters_drop(&link->unsure);
+    }
 }
 
 void rondo_link_forget(struct rondo_link *link)
 {
-    rondo_letters_drop(&link->kept);
+    rondo_letters_drop(&link->unsure);
     link->put = link->acknowledged = link->taken = link->told = 0;
     link->forgets = link->ends = 0;
 }
@@ -63,7 +72,7 @@ void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link)
 
 void rondo_link_count_taken(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
-    if (frame->type == RONDO_FRAME_BEAT || frame->type == RONDO_FRAME_RENEW || !rondo_link_is_renewable(links, link))
+    if (frame->type == RONDO_FRAME_BEAT || frame->type == RONDO_FRAME_RENEW || !are_numbered(links))
         return;
     pthread_mutex_lock(&links->lock);
     link->since = 0;
@@ -81,8 +90,8 @@ static int acknowledge(struct rondo_link *link, uint32_t taken)
         return -1;
     if (link->acknowledged != taken)
         link->since = 0;
-    for (; link->acknowledged != taken && link->kept.first != NULL; link->acknowledged++)
-        free(rondo_letters_take(&link->kept));
+    for (; link->acknowledged != taken && link->unsure.first != NULL; link->acknowledged++)
+        free(rondo_letters_take(&link->unsure));
     link->acknowledged = taken;
     return 0;
 }
@@ -108,7 +117,7 @@ void rondo_link_cut(struct rondo_links *links, struct rondo_link *link)
     rondo_frame_connection_close(&link->connection);
     link->ends |= link->state == RONDO_LINK_ENDING;
     link->events = 0;
-    link->broken = link->is_reached = 0;
+    link->broken = link->shut = link->is_reached = 0;
     link->state = link->is_out ? RONDO_LINK_WAITING : RONDO_LINK_CUT;
     link->again = link->since != 0 ? now + REPEAT_MS : now;
     link->error = link->since != 0 ? ECONNRESET : 0;
@@ -124,6 +133,8 @@ int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *lin
         return now;
     }
     if (links->closing) {
+        if (now - link->since <= LEFT_MS)
+            return link->since + LEFT_MS + 1;
         rondo_link_close(links, link);
         return INT64_MAX;
     }
@@ -131,7 +142,7 @@ int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *lin
     const struct rondo_link *way = links->out[link->peer];
     if (links->formed && way == NULL && (way = rondo_link_add(links, link->peer, 1)) == NULL)
         links->giving_up = 1;
-    if (way == NULL || way->state != RONDO_LINK_OPEN || now - link->since <= UNRENEWED_MS)
+    if (way == NULL || way->state != RONDO_LINK_OPEN || now - link->since <= (way->left ? LEFT_MS : UNRENEWED_MS))
         return way != NULL && way->state == RONDO_LINK_WAITING ? now : now + LOOK_MS;
     rondo_log(RONDO_LOG_INFO, links->options.rank, "rank %d has not made its connection again", link->peer);
     rondo_links_notice_death(links, link->peer);
@@ -140,7 +151,7 @@ int64_t rondo_link_look_at_cut(struct rondo_links *links, struct rondo_link *lin
 
 /* ---- the new connection ---- */
 
-/* Says how many frames this rank has taken; not kept. Returns -1 if memory is out. */
+/* Says how many frames this rank has taken. Returns -1 if memory is out. */
 static int say_renew(struct rondo_links *links, struct rondo_link *link)
 {
     unsigned char data[4];
@@ -169,9 +180,9 @@ void rondo_link_connect_again(struct rondo_links *links, struct rondo_link *link
 static void catch_up(struct rondo_links *links, struct rondo_link *link)
 {
     link->state = link->ends ? RONDO_LINK_ENDING : RONDO_LINK_OPEN;
-    if (link->kept.first == NULL)
+    if (link->unsure.first == NULL)
         link->since = 0;
-    for (const struct rondo_letter *letter = link->kept.first; letter != NULL; letter = letter->next)
+    for (const struct rondo_letter *letter = link->unsure.first; letter != NULL; letter = letter->next)
         if (rondo_link_put_frame(links, link, letter, letter->data) != 0)
             links->giving_up = 1;
     rondo_link_flush(links, link);

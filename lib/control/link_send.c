@@ -127,7 +127,7 @@ void rondo_link_close(struct rondo_links *links, struct rondo_link *link)
     if (link->next != NULL)
         link->next->previous = link->previous;
     rondo_letters_drop(&link->letters);
-    rondo_letters_drop(&link->kept);
+    rondo_letters_drop(&link->unsure);
     free(link->held);
     link->held = NULL;
     links->some_may_resume = 1;

@@ -32,11 +32,11 @@ static enum rondo_handshake_verdict decide(struct rondo_links *links, const stru
     if (claim->rank == links->options.rank)
         return RONDO_HANDSHAKE_TAKEN;
     *detail = rondo_links_is_gone(links, claim->rank);
-    if (*detail || links->closing || atomic_load(&links->lost))
-        return RONDO_HANDSHAKE_OVER;
     const struct rondo_link *former = links->in[claim->rank];
-    return former == NULL || !former->begun || rondo_link_is_renewable(links, former) ? RONDO_HANDSHAKE_WELCOME
-                                                                                      : RONDO_HANDSHAKE_TAKEN;
+    const int is_renewal = former != NULL && former->begun && rondo_link_is_renewable(links, former);
+    if (*detail || (links->closing && !is_renewal) || atomic_load(&links->lost))
+        return RONDO_HANDSHAKE_OVER;
+    return former == NULL || !former->begun || is_renewal ? RONDO_HANDSHAKE_WELCOME : RONDO_HANDSHAKE_TAKEN;
 }
 
 static void admit(struct rondo_links *links, struct rondo_guest *guest, const struct rondo_handshake_claim *claim)
@@ -148,9 +148,10 @@ static int is_needless(const struct rondo_links *links, const struct rondo_link 
     const struct rondo_letter *letter = link->letters.first;
     while (letter != NULL && letter->type == RONDO_FRAME_AWAIT)
         letter = letter->next;
-    const int has_some = letter != NULL && letter->type != RONDO_FRAME_GOODBYE;
-    return links->closing &&
-           (now >= links->closing_until || (!has_some && link->kept.first == NULL) || link->error == ECONNREFUSED);
+    const int has_some = (letter != NULL && letter->type != RONDO_FRAME_GOODBYE) || link->unsure.first != NULL;
+    const int has_peer = link->error != ECONNREFUSED && link->error != ESTALE && (link->error != EBUSY || link->put == 0);
+    const int is_late = now >= links->closing_until || (link->put > 0 && now - link->since > LINGER_MS);
+    return links->closing && (is_late || !has_some || !has_peer);
 }
 
 /* The connection is being made. Returns when to look again. With the lock. */

@@ -393,6 +393,15 @@ static int is_victim(struct middle *middle, const unsigned char *frame)
     return rank == plan.source && rondo_frame_load32(frame) == plan.bytes && (++middle->messages == 3 || plan.each);
 }
 
+/* Passes so many bytes on. Returns 0 at the end of the connection. */
+static int hand_on(int from, int to, unsigned char *bytes, size_t count)
+{
+    if (recv(from, bytes, count, MSG_WAITALL) != (ssize_t) count)
+        return 0;
+    pass(to, bytes, count);
+    return 1;
+}
+
 static void *stand_in_the_middle(void *argument)
 {
     struct middle *middle = argument;
@@ -400,13 +409,10 @@ static void *stand_in_the_middle(void *argument)
     unsigned seed = (unsigned) (middle - middles);
     int left = 1 + rand_r(&seed) % FRAMES_MOST; /* frames until it cuts the connection */
     int maker_end = accept(middle->listener, NULL, NULL), other_end = tcp_connect(middle->target);
-    if (recv(other_end, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL) == RONDO_HANDSHAKE_CHALLENGE)
-        pass(maker_end, bytes, RONDO_HANDSHAKE_CHALLENGE);
-    if (recv(maker_end, middle->hello, sizeof(middle->hello), MSG_WAITALL) == sizeof(middle->hello))
-        pass(other_end, middle->hello, sizeof(middle->hello));
-    if (recv(other_end, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL) == RONDO_HANDSHAKE_VERDICT)
-        pass(maker_end, bytes, RONDO_HANDSHAKE_VERDICT);
-    for (int open = 1; open;) {
+    const int open_at_first = hand_on(other_end, maker_end, bytes, RONDO_HANDSHAKE_CHALLENGE) &&
+                              hand_on(maker_end, other_end, middle->hello, sizeof(middle->hello)) &&
+                              hand_on(other_end, maker_end, bytes, RONDO_HANDSHAKE_VERDICT);
+    for (int open = open_at_first; open;) {
         struct pollfd pollers[2] = {{maker_end, POLLIN, 0}, {other_end, POLLIN, 0}};
         if (poll(pollers, 2, 20000) <= 0)
             break;
@@ -551,7 +557,7 @@ static void *write_letters(void *argument)
 }
 
 /* All connections break again and again, in the middle of a frame, with what is under way, also while the job forms: each
- * message comes once and in order, and nobody counts as dead. */
+ * message comes once and in order, and no rank counts as dead. */
 static void break_often(int encrypts)
 {
     static struct rank ranks[BREAKERS];
