@@ -23,6 +23,8 @@ enum {
     MOST_RANKS = TRAINING_MOST_RANKS,
     STEPS_BETWEEN_ASKING = 5,
     MOST_SHRINKS = 100,
+    MOST_WORDS = 16, /* before a rank's command */
+    MOST_ARGUMENTS = 48,
     CHANNEL = 3 /* a rank's socket to the keeper */
 };
 static const double CONNECT_SECONDS = 5;
@@ -30,6 +32,8 @@ static const double CONNECT_SECONDS = 5;
 struct options {
     struct training training;
     int deaths, pause;                     /* pause: milliseconds between deaths, about */
+    int hosts;                             /* on which ranks are started in turn */
+    const char *through;                   /* words before a rank's command, with %d for its host's number; NULL: none */
     enum { KEEPER, FIRST, NEWCOMER } role; /* of this process; the keeper gives it to those that it starts */
 };
 
@@ -355,6 +359,7 @@ struct keeper {
     struct note result; /* of the first that has finished */
     uint64_t random;
     int64_t next_death, unanswered; /* unanswered: when a death came that the others have not recovered from; 0: none */
+    int started;                    /* processes */
     int ready;                      /* ranks that have settled since the last death */
     int recoveries;
     int64_t *recovery; /* microseconds each */
@@ -375,22 +380,46 @@ static int count(const struct keeper *keeper, enum state state)
     return found;
 }
 
+/* Appends the words that start a command on the host to arguments, which has room for MOST_WORDS, and stores them in text.
+ * Returns how many arguments there are then. */
+static int say_host(const char *through, int host, char *text, size_t bytes, char **arguments)
+{
+    int given = 0;
+    const char *number = through != NULL ? strstr(through, "%d") : NULL;
+    if (through == NULL)
+        return 0;
+    if (number != NULL)
+        snprintf(text, bytes, "%.*s%d%s", (int) (number - through), through, host, number + 2);
+    else
+        snprintf(text, bytes, "%s", through);
+    for (char *rest = text, *word; given < MOST_WORDS && (word = strtok_r(rest, " ", &rest)) != NULL;)
+        arguments[given++] = word;
+    return given;
+}
+
 static void start(struct keeper *keeper, const char *role)
 {
     extern char **environ;
-    char *arguments[MOST_RANKS] = {keeper->arguments[0], "--role", (char *) role};
-    int pair[2], given = 3;
+    char *arguments[MOST_WORDS + MOST_ARGUMENTS], text[256], self[1024];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    int pair[2],
+        given = say_host(keeper->options->through, keeper->started++ % keeper->options->hosts, text, sizeof(text), arguments);
+    self[length > 0 ? length : 0] = '\0';
+    arguments[given++] = self;
+    arguments[given++] = "--role";
+    arguments[given++] = (char *) role;
     posix_spawn_file_actions_t actions;
     struct child *child = keeper->children;
     while (child->state != FREE)
         child++;
-    for (int i = 1; keeper->arguments[i] && given < MOST_RANKS - 1; i++)
+    for (int i = 1; keeper->arguments[i] && given < MOST_WORDS + MOST_ARGUMENTS - 1; i++)
         arguments[given++] = keeper->arguments[i];
+    arguments[given] = NULL;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || posix_spawn_file_actions_init(&actions) != 0)
         give_up(strerror(errno));
     posix_spawn_file_actions_adddup2(&actions, pair[1], CHANNEL);
     *child = (struct child){.socket = pair[0], .state = STARTED};
-    const int error = posix_spawn(&child->pid, "/proc/self/exe", &actions, NULL, arguments, environ);
+    const int error = posix_spawnp(&child->pid, arguments[0], &actions, NULL, arguments, environ);
     if (error != 0)
         give_up(strerror(error));
     posix_spawn_file_actions_destroy(&actions);
@@ -568,7 +597,9 @@ static int usage(void)
             "usage: elastic [options]\n" TRAINING_USAGE "  --ranks N             processes, up to %d (4)\n"
             "  --deaths N            ranks that are killed, if the training takes as long (10)\n"
             "  --pause MS            between deaths, about (80)\n"
-            "  --seed N              of the network, the order of digits, and the deaths (1)\n",
+            "  --seed N              of the network, the order of digits, and the deaths (1)\n"
+            "  --through WORDS       before a rank's command, such as 'ip netns exec host%%d': %%d is the number of its host\n"
+            "  --hosts N             so many, from 0 on; ranks are started on them in turn (1)\n",
             MOST_RANKS);
     return 2;
 }
@@ -580,6 +611,8 @@ static bool parse_options(int argc, char **argv, struct options *options)
         {"deaths", required_argument, NULL, 'k'},
         {"pause", required_argument, NULL, 'p'},
         {"role", required_argument, NULL, 'o'},
+        {"through", required_argument, NULL, 't'},
+        {"hosts", required_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     bool good = true;
@@ -595,6 +628,12 @@ static bool parse_options(int argc, char **argv, struct options *options)
         case 'o':
             options->role = strcmp(optarg, "first") == 0 ? FIRST : NEWCOMER;
             break;
+        case 't':
+            options->through = optarg;
+            break;
+        case 'h':
+            good = training_number(optarg, 1, 1000, &options->hosts);
+            break;
         default:
             good = training_option(&options->training, name, optarg);
         }
@@ -603,7 +642,7 @@ static bool parse_options(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.training = TRAINING_DEFAULT, .deaths = 10, .pause = 80};
+    struct options options = {.training = TRAINING_DEFAULT, .deaths = 10, .pause = 80, .hosts = 1};
     options.training.ranks = 4;
     if (!parse_options(argc, argv, &options))
         return usage();

@@ -115,6 +115,16 @@ class Hosts:
         """Takes down the host's cable at the switch: neither end is told."""
         _ip("-n", self.switch, "link", "set", f"port{host}", "down")
 
+    def plug(self, host):
+        """Puts the cable in again."""
+        _ip("-n", self.switch, "link", "set", f"port{host}", "up")
+
+    def cut(self, host, but):
+        """Ends all TCP connections that are open on the host, but those of that port, by a reset at both ends. Returns how many ends."""
+        done = subprocess.run([*self.enter(host), "ss", "-HtK", "state", "established", f"( sport != :{but} and dport != :{but} )"],
+                              stdout=subprocess.PIPE, text=True, check=True)
+        return len(done.stdout.splitlines())
+
     def down(self, host):
         """Takes down the host's own interface."""
         _ip("-n", self.name(host), "link", "set", "net0", "down")

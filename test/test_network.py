@@ -399,6 +399,31 @@ def test_a_data_connection_is_cut(proxies):
         job.finish()
 
 
+@pytest.mark.parametrize("what", ["matrix", "mix"])
+def test_control_connections_are_cut(what):
+    """All of them, again and again, between ranks of one host that meet by TCP and move their data through shared memory: they are
+    made again, and nothing is lost. The connections to the root are left, as long as the job forms."""
+    options = {"matrix": SMALL, "mix": ["--threads", 2, "--iterations", 20, "--persistent", 4, "--seed", 7]}[what]
+    with Hosts(1) as hosts, hosts.job([0, 0, 0], program(what), "--ranks", 0, *options, port=5555) as job:
+        cut = 0
+        while any(rank.process.poll() is None for rank in job.ranks.values()):
+            cut += hosts.cut(0, but=5555)
+            time.sleep(0.1)
+        job.finish()
+        assert cut >= 10, f"{cut} ends of connections were cut"
+
+
+def test_a_cable_that_is_pulled_for_a_while():
+    """For 3 s: no rank dies, and all operations end right."""
+    with Hosts(2) as hosts, faults(hosts, [0, 1, 1], "serve", "--seconds", 6, "--count", 100000) as job:
+        job.wait_for("READY")
+        hosts.pull(1)
+        time.sleep(3)
+        hosts.plug(1)
+        expect_errors(job, [0, 1, 2], (SUCCESS,), time.monotonic() + 10)
+        job.finish()
+
+
 def test_unauthenticated_peers_on_a_data_port():
     """Garbage, silence and half messages on the ports where UCX listens."""
     script = """

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from harness import BUILD, Job, program, run
+from namespaces import Hosts
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 33])
@@ -50,9 +51,13 @@ def test_recovery_dying_often(seed):
     assert die(8, 6, 12, seed) >= 3
 
 
-def train(*options, seconds=120):
-    """Runs the elastic example. Returns deaths, joins and the test's accuracy."""
-    output = run(BUILD / "examples" / "elastic", *options, seconds=seconds)
+def train(*options, seconds=120, hosts=None):
+    """Runs the elastic example, with its ranks on the hosts in turn. Returns deaths, joins and the test's accuracy."""
+    command, extra = [BUILD / "examples" / "elastic", *options], {}
+    if hosts is not None:
+        command = [*hosts.enter(0), *command, "--hosts", hosts.count, "--through", f"ip netns exec {hosts.mark}-%d"]
+        extra["UCX_TLS"] = "tcp"
+    output = run(*command, seconds=seconds, **extra)
     print(output)
     found = re.search(r": (\d+) deaths, (\d+) joins\n(?:.*\n)?test accuracy ([\d.]+) %, .*, the same bits on \d+ ranks", output)
     assert found, output
@@ -68,8 +73,22 @@ def test_training_survives(ranks):
     assert deaths >= 2 and joins >= 1 and abs(accuracy - undisturbed[2]) <= 3
 
 
+def test_training_survives_between_hosts():
+    with Hosts(2) as hosts:
+        deaths, joins, accuracy = train("--ranks", 4, "--deaths", 3, "--pause", 200, "--epochs", 60, hosts=hosts)
+    assert deaths >= 2 and joins >= 1 and accuracy >= 95
+
+
 @pytest.mark.slow
 def test_training_survives_often():
     """500 deaths, at any moment of training, shrinking, growing and beginning, in jobs of eight."""
     deaths, joins, accuracy = train("--ranks", 8, "--deaths", 500, "--pause", 60, "--epochs", 2000, seconds=1200)
+    assert deaths == 500 and joins >= 450 and accuracy >= 95
+
+
+@pytest.mark.slow
+def test_training_survives_often_between_hosts():
+    """The same on four hosts."""
+    with Hosts(4) as hosts:
+        deaths, joins, accuracy = train("--ranks", 8, "--deaths", 500, "--pause", 60, "--epochs", 4000, seconds=2400, hosts=hosts)
     assert deaths == 500 and joins >= 450 and accuracy >= 95
