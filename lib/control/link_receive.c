@@ -86,7 +86,10 @@ void rondo_link_end(struct rondo_links *links, struct rondo_link *link)
 
 void rondo_link_lose(struct rondo_links *links, struct rondo_link *link)
 {
-    if (link->broken && !link->is_given_up && link->state >= RONDO_LINK_OPEN)
+    pthread_mutex_lock(&links->lock);
+    const int is_given_up = link->is_given_up; /* also by a thread that sends */
+    pthread_mutex_unlock(&links->lock);
+    if (!is_given_up && link->state >= RONDO_LINK_OPEN)
         take_rest(links, link);
     if (link->state == RONDO_LINK_CLOSED)
         return;
@@ -401,7 +404,9 @@ int rondo_link_take_frames(struct rondo_links *links, struct rondo_link *link)
            (state = rondo_frame_connection_next(&link->connection, &frame)) > 0) {
         rondo_link_count_taken(links, link, &frame);
         if (take(links, link, &frame) != 0) {
+            pthread_mutex_lock(&links->lock);
             link->is_given_up = 1;
+            pthread_mutex_unlock(&links->lock);
             return -1;
         }
     }
