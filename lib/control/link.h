@@ -176,12 +176,16 @@ void rondo_link_open(struct rondo_links *links, struct rondo_link *link, const s
 
 /* Whether it is made again when it breaks. */
 int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_link *link);
+/* Whether its maker is still to say whether it is a new one: until then nothing is put on it. */
+int rondo_link_is_unbegun(const struct rondo_links *links, const struct rondo_link *link);
 /* Counts a frame that has been put, and holds it until the peer has taken it. */
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data);
 /* The connection is no longer the same to both: what was counted does not hold for another one. */
 void rondo_link_forget(struct rondo_link *link);
 /* Says how many frames have been taken: a sign of life. */
 void rondo_link_tell_taken(struct rondo_links *links, struct rondo_link *link);
+/* Says it on all connections where it has not been said. */
+void rondo_links_tell_rest(struct rondo_links *links);
 /* The connection has broken. */
 void rondo_link_cut(struct rondo_links *links, struct rondo_link *link);
 /* It is cut, or is being renewed. Returns when to look again. */
@@ -212,7 +216,7 @@ void rondo_link_read(struct rondo_links *links, struct rondo_link *link);
 /* Takes the frames that have been read. Returns -1 if the connection is of no use any more. */
 int rondo_link_take_frames(struct rondo_links *links, struct rondo_link *link);
 /* Ends a pause: a copy that the connection from its source has not told is delivered. */
-void rondo_link_renew(struct rondo_links *links, struct rondo_link *link);
+void rondo_link_resume(struct rondo_links *links, struct rondo_link *link);
 /* What the connection is paused for will not come, and is not waited for. */
 void rondo_link_waive(struct rondo_links *links, struct rondo_link *link);
 /* Does what serving has led to, which may lead to more: deaths, pauses that end, giving up. Frees closed connections. */

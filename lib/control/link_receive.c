@@ -221,7 +221,7 @@ static int is_waiting(const struct rondo_links *links, const struct rondo_link *
                         : !link->is_out && lacks_some(links, link);
 }
 
-void rondo_link_renew(struct rondo_links *links, struct rondo_link *link)
+void rondo_link_resume(struct rondo_links *links, struct rondo_link *link)
 {
     struct rondo_letter *held = link->held;
     link->held = NULL;
@@ -292,8 +292,11 @@ static int begin(struct rondo_links *links, struct rondo_link *link, const struc
         return -1;
     if (links->giving_up)
         return 0;
+    pthread_mutex_lock(&links->lock);
     link->begin = link->before->of[0].notices;
     link->begun = 1;
+    rondo_link_put_letters(links, link);
+    pthread_mutex_unlock(&links->lock);
     links->awaited[link->peer] = 0;
     links->some_may_resume = 1;
     if (is_waiting(links, link) && !link->is_final)
@@ -434,7 +437,7 @@ static void drain(struct rondo_links *links, struct rondo_link *link)
 {
     link->is_final = 1;
     if (link->paused != 0)
-        rondo_link_renew(links, link);
+        rondo_link_resume(links, link);
     take_rest(links, link);
 }
 
@@ -469,7 +472,7 @@ static struct rondo_link *find_resumable(struct rondo_links *links)
 static void resume_some(struct rondo_links *links)
 {
     for (struct rondo_link *link; !links->giving_up && !links->noticed_some && (link = find_resumable(links)) != NULL;) {
-        rondo_link_renew(links, link);
+        rondo_link_resume(links, link);
         if (rondo_link_take_frames(links, link) != 0 && link->connection.fd >= 0)
             rondo_link_lose(links, link);
     }

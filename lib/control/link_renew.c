@@ -40,6 +40,11 @@ int rondo_link_is_renewable(const struct rondo_links *links, const struct rondo_
     return are_numbered(links) && !link->forgets;
 }
 
+int rondo_link_is_unbegun(const struct rondo_links *links, const struct rondo_link *link)
+{
+    return are_numbered(links) && !link->is_out && !link->begun;
+}
+
 void rondo_link_keep(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data)
 {
     if (!rondo_link_is_renewable(links, link) || head->type == RONDO_FRAME_BEAT)
@@ -81,6 +86,13 @@ void rondo_link_count_taken(struct rondo_links *links, struct rondo_link *link, 
     if (link->state == RONDO_LINK_OPEN && (link->taken - link->told >= TELL_FRAMES || link->untold_bytes >= TELL_BYTES))
         rondo_link_tell_taken(links, link);
     pthread_mutex_unlock(&links->lock);
+}
+
+void rondo_links_tell_rest(struct rondo_links *links)
+{
+    for (struct rondo_link *link = links->first; link != NULL; link = link->next)
+        if (link->state == RONDO_LINK_OPEN && link->taken != link->told)
+            rondo_link_tell_taken(links, link);
 }
 
 /* The peer has taken so many. Returns 0, or -1 if it says less than before or more than there are. */
@@ -193,12 +205,13 @@ static void catch_up(struct rondo_links *links, struct rondo_link *link)
 
 int rondo_link_take_renew(struct rondo_links *links, struct rondo_link *link, const struct rondo_frame *frame)
 {
-    const int is_new = !link->is_out && !link->begun && link->taken == 0; /* the peer's first frame has not come before */
-    if (frame->bytes != 4 || (link->state != RONDO_LINK_RENEWING && !is_new))
+    const int is_new =
+        link->state != RONDO_LINK_RENEWING; /* this rank knows no such connection: none has begun, or it has ended */
+    if (frame->bytes != 4 || (is_new && (link->is_out || link->begun)))
         return -1;
     pthread_mutex_lock(&links->lock);
-    const int lacks = acknowledge(link, rondo_frame_load32(frame->data)) != 0;
-    if (lacks && link->ends) /* it has taken the end, and knows the connection no more */
+    const int lacks = !is_new && acknowledge(link, rondo_frame_load32(frame->data)) != 0;
+    if (lacks && link->ends) /* the peer has taken the end: before that it had taken something */
         rondo_link_end(links, link);
     else if (lacks || (!link->is_out && say_renew(links, link) != 0))
         links->giving_up = 1;

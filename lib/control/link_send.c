@@ -216,8 +216,9 @@ int rondo_link_put_frame(struct rondo_links *links, struct rondo_link *link, con
  * lasts. Returns -1 if there is no memory. */
 int rondo_link_put(struct rondo_links *links, struct rondo_link *link, const struct rondo_letter *head, const void *data)
 {
-    link->used = rondo_clock_ms();
-    if (link->state != RONDO_LINK_OPEN) {
+    if (head->type != RONDO_FRAME_BEAT)
+        link->used = rondo_clock_ms();
+    if (link->state != RONDO_LINK_OPEN || rondo_link_is_unbegun(links, link)) {
         struct rondo_letter *letter = rondo_letter_make(head->type, head->source, head->destination, data, head->bytes);
         if (letter == NULL && is_vital(head) && head->bytes <= RONDO_CONTROL_NOTICE_MAX && link->spare != NULL) {
             letter = link->spare;

@@ -200,7 +200,7 @@ static void retire(struct rondo_links *links, int64_t now)
         if (!link->is_out || link->is_neighbour || link->state != RONDO_LINK_OPEN)
             continue;
         count++;
-        if (link->connection.queued == 0 && now - link->used > DIRECT_UNUSED_MS &&
+        if (link->connection.queued == 0 && link->unsure.first == NULL && now - link->used > DIRECT_UNUSED_MS &&
             (oldest == NULL || link->used < oldest->used))
             oldest = link;
     }
@@ -252,7 +252,7 @@ static int64_t end_pause(struct rondo_links *links, struct rondo_link *link, int
     rondo_log(RONDO_LOG_INFO, links->options.rank, "what rank %d has told all ranks before has not come", link->peer);
     if (link->held == NULL)
         rondo_link_waive(links, link);
-    rondo_link_renew(links, link);
+    rondo_link_resume(links, link);
     if (rondo_link_take_frames(links, link) != 0 && link->connection.fd >= 0)
         rondo_link_lose(links, link);
     return now;
@@ -309,6 +309,7 @@ int64_t rondo_links_expire(struct rondo_links *links)
     if (links->next_look <= now) {
         links->next_look = now + LOOK_MS;
         retire(links, now);
+        rondo_links_tell_rest(links);
     }
     pthread_mutex_unlock(&links->lock);
     int64_t due = look_at_all(links, now);

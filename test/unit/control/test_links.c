@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-static char job[64];
+static char job[64], root[64];
 
 static void use_job(struct rank *ranks, int size)
 {
@@ -13,6 +13,16 @@ static void use_job(struct rank *ranks, int size)
     for (int i = 0; i < size; i++) {
         rank_prepare(&ranks[i], i, size);
         ranks[i].options.job = job;
+    }
+}
+
+static void use_tcp(struct rank *ranks, int size)
+{
+    snprintf(root, sizeof(root), "127.0.0.1:%d", free_port());
+    for (int i = 0; i < size; i++) {
+        rank_prepare(&ranks[i], i, size);
+        ranks[i].options.root = root;
+        ranks[i].options.secret = "a secret";
     }
 }
 
@@ -30,12 +40,11 @@ static void *send_to_each(void *argument)
     return NULL;
 }
 
-static void test_unused_connections_end(void **state)
+static void unused_connections_end(void (*use)(struct rank *ranks, int size))
 {
-    (void) state;
     static struct rank ranks[PEERS];
     const int before = count_entries("/proc/self/fd");
-    use_job(ranks, PEERS);
+    use(ranks, PEERS);
     connect_all(ranks, PEERS);
     const int connected = count_entries("/proc/self/fd") - before;
     for (round_number = 0; round_number < ROUNDS; round_number++) {
@@ -56,6 +65,19 @@ static void test_unused_connections_end(void **state)
     in_parallel(ranks, PEERS, rank_close);
     for (int i = 0; i < PEERS; i++)
         assert_int_equal(ranks[i].lost, 0);
+}
+
+static void test_unused_connections_end(void **state)
+{
+    (void) state;
+    unused_connections_end(use_job);
+}
+
+/* Over a network only once all that they have carried is known to have been taken. */
+static void test_unused_network_connections_end(void **state)
+{
+    (void) state;
+    unused_connections_end(use_tcp);
 }
 
 /* Half of the ranks die at once. The others learn of each, and reach each other all the same. */
@@ -186,6 +208,7 @@ int main(void)
         TEST(test_causes_come_first),
         TEST(test_half_dies),
         TEST(test_unused_connections_end),
+        TEST(test_unused_network_connections_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
