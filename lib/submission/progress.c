@@ -118,7 +118,10 @@ static rondo_result_t conclude(struct rondo_request *request)
         const char *reason = request->message != NULL                             ? request->message
                              : rondo_comm_failure(request->comm) != RONDO_SUCCESS ? request->comm->failure
                                                                                   : rondo_strerror(result);
-        rondo_fail(result, "%s: %s", rondo_kind_name(request->call.kind), reason);
+        const int is_bound = request->persistent && rondo_comm_failure(request->comm) != RONDO_SUCCESS;
+        rondo_fail(result, "%s: %s%s", rondo_kind_name(request->call.kind), reason,
+                   is_bound ? "; a persistent request ends with its communicator: make it again on the one of rondo_comm_shrink"
+                            : "");
     }
     if (request->persistent)
         __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);

@@ -81,6 +81,8 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
         }
     }
     if (persistent && request != NULL) {
+        CHECK(result != RONDO_ERR_PEER || strstr(rondo_last_error(), "make it again on the one of rondo_comm_shrink") != NULL,
+              "%s", rondo_last_error());
         rondo_result_t freed = rondo_request_free(&request);
         CHECK(freed == RONDO_SUCCESS, "free of the failed request: %s", rondo_last_error());
     }
