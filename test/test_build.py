@@ -10,13 +10,20 @@ import pytest
 
 from harness import BUILD, ROOT, SANITIZED, environment, program, run
 
-UNIT_TESTS = sorted(path.stem for folder in ("unit", "observing", "membership") for path in (ROOT / "test" / folder).glob("test_*.c"))
+UNIT_TESTS = sorted(path.stem for folder in ("unit", "observing", "membership") for path in (ROOT / "test" / folder).rglob("test_*.c"))
 
 
 @pytest.mark.parametrize("name", UNIT_TESTS)
 def test_unit(name):
     output = run(program(name), seconds=120)
     assert re.search(r"\[  PASSED  \] \d+ test", output), output
+
+
+def test_no_unit_test_is_forgotten():
+    """What is built as a unit test is run: above, or by a test that names it."""
+    texts = "".join(path.read_text() for path in (ROOT / "test").rglob("*.py"))
+    for path in (ROOT / "test").rglob("test_*.c"):
+        assert path.stem in UNIT_TESTS or path.stem in texts, path
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ static void test_wrong_handles(void **state)
     end(&job);
 }
 
-enum { ASKED = 18, TOLD = 19 };
+enum { ASKED = RONDO_CONTROL_FIRST_USER_TYPE + 2, TOLD };
 
 /* The child's messages, as the parent's handler stores them. */
 struct mail {

@@ -344,7 +344,7 @@ static void test_arguments(void **state)
     connect_all(&rank, 1);
     assert_int_equal(rondo_control_send(rank.control, 1, PLAIN, NULL, 0), RONDO_ERR_ARGUMENT);
     assert_int_equal(rondo_control_send(rank.control, -2, PLAIN, NULL, 0), RONDO_ERR_ARGUMENT);
-    assert_int_equal(rondo_control_send(rank.control, 0, 15, NULL, 0), RONDO_ERR_ARGUMENT);
+    assert_int_equal(rondo_control_send(rank.control, 0, RONDO_CONTROL_FIRST_USER_TYPE - 1, NULL, 0), RONDO_ERR_ARGUMENT);
     assert_int_equal(rondo_control_send(rank.control, 0, PLAIN, NULL, 1), RONDO_ERR_ARGUMENT);
     assert_int_equal(rondo_control_send(rank.control, 0, PLAIN, job, RONDO_CONTROL_MESSAGE_MAX + 1), RONDO_ERR_ARGUMENT);
     rank_close(&rank);
