@@ -11,19 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-static char root[64];
-static int port;
-
-static void use_tcp(struct rank *ranks, int size)
-{
-    port = free_port();
-    snprintf(root, sizeof(root), "127.0.0.1:%d", port);
-    for (int i = 0; i < size; i++) {
-        rank_prepare(&ranks[i], i, size);
-        ranks[i].options.root = root;
-        ranks[i].options.secret = "a secret";
-    }
-}
+static int port; /* of the job's root */
 
 static void expect_exchange(struct rank *ranks, int size, uint32_t number)
 {
@@ -46,7 +34,7 @@ static void test_wrong_secret(void **state)
     struct rank ranks[3], unauthenticated[3];
     pthread_t thread;
     static const char *const secrets[] = {"another secret", "", "a secret "};
-    use_tcp(ranks, 3);
+    port = use_tcp(ranks, 3);
     for (int i = 0; i < 3; i++) {
         unauthenticated[i] = ranks[i == 0 ? 1 : i];
         unauthenticated[i].options.secret = secrets[i];
@@ -76,7 +64,7 @@ static void test_false_root(void **state)
 {
     (void) state;
     struct rank rank;
-    use_tcp(&rank, 1);
+    port = use_tcp(&rank, 1);
     rank.options.size = 2;
     rank.options.rank = 1;
     rank.options.connect_timeout = 0.5;
@@ -212,9 +200,9 @@ static void test_flood(void **state)
     (void) state;
     struct rank ranks[4];
     struct flood held = {.most = 500}, endless = {.most = 1000000};
-    use_tcp(ranks, 4);
+    port = use_tcp(ranks, 4);
     form_in_flood(ranks, 4, &held);
-    use_tcp(ranks, 4);
+    port = use_tcp(ranks, 4);
     form_in_flood(ranks, 4, &endless);
 }
 
@@ -493,12 +481,22 @@ static void plan_mischief(enum mischief mischief, int source, int each)
     atomic_store(&plan.on, 1);
 }
 
+/* All that came was in order, and no rank counts as dead. */
+static void expect_unharmed(const struct rank *ranks, int count)
+{
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(ranks[i].disordered + ranks[i].lost, 0);
+        for (int other = 0; other < count; other++)
+            assert_int_equal(ranks[i].died[other], 0);
+    }
+}
+
 /* The third of five equal messages between two ranks is damaged, also where they are sent again. The receiver ends the
  * connection; over the one that is made in its place all messages come, once and in order. */
 static void suffer(enum mischief mischief, int source, int dest, int encrypts)
 {
     struct rank ranks[3];
-    use_tcp(ranks, 3);
+    port = use_tcp(ranks, 3);
     for (int i = 0; i < 3; i++)
         ranks[i].options.encrypts = encrypts;
     plan_mischief(mischief, source, 0);
@@ -510,11 +508,7 @@ static void suffer(enum mischief mischief, int source, int dest, int encrypts)
     assert_true(await(receiver, &receiver->next[source], 6, 10));
     atomic_store(&plan.on, 0); /* a rank that has left refuses connections, which an intermediary would take */
     in_parallel(ranks, 3, rank_close);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(ranks[i].disordered + ranks[i].lost, 0);
-        for (int other = 0; other < 3; other++)
-            assert_int_equal(ranks[i].died[other], 0);
-    }
+    expect_unharmed(ranks, 3);
     assert_int_equal(receiver->next[source], 6);
     end_middles();
     if (mischief == NONE)
@@ -527,7 +521,7 @@ static void test_nothing_gets_through(void **state)
 {
     (void) state;
     struct rank ranks[3];
-    use_tcp(ranks, 3);
+    port = use_tcp(ranks, 3);
     plan_mischief(ALTER_DATA, 0, 1);
     connect_all(ranks, 3);
     const double begun = seconds_now();
@@ -563,7 +557,7 @@ static void *write_letters(void *argument)
 static void break_often(int encrypts)
 {
     static struct rank ranks[BREAKERS];
-    use_tcp(ranks, BREAKERS);
+    port = use_tcp(ranks, BREAKERS);
     for (int i = 0; i < BREAKERS; i++)
         ranks[i].options.encrypts = encrypts;
     plan_mischief(CUT_OFTEN, 0, 0);
@@ -577,11 +571,7 @@ static void break_often(int encrypts)
     plan.mischief = NONE;
     atomic_store(&plan.on, 0);
     in_parallel(ranks, BREAKERS, rank_close);
-    for (int i = 0; i < BREAKERS; i++) {
-        assert_int_equal(ranks[i].disordered + ranks[i].lost, 0);
-        for (int other = 0; other < BREAKERS; other++)
-            assert_int_equal(ranks[i].died[other], 0);
-    }
+    expect_unharmed(ranks, BREAKERS);
     end_middles();
 }
 
@@ -626,7 +616,7 @@ static void test_encryption_differs(void **state)
     need_cipher();
     for (int encrypts = 0; encrypts < 2; encrypts++) {
         struct rank ranks[2];
-        use_tcp(ranks, 2);
+        port = use_tcp(ranks, 2);
         ranks[0].options.encrypts = encrypts;
         ranks[1].options.encrypts = !encrypts;
         ranks[0].options.connect_timeout = 1;
@@ -645,7 +635,7 @@ static void test_overheard_hello(void **state)
     struct middle middle;
     char place[64];
     unsigned char bytes[256];
-    use_tcp(ranks, 2);
+    port = use_tcp(ranks, 2);
     plan.mischief = NONE;
     start_middle(&middle, port);
     snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
@@ -696,7 +686,7 @@ static void test_stuck_receiver(void **state)
     size_t bytes = 256 << 10;
     unsigned char *data = calloc(1, bytes);
     assert_non_null(data);
-    use_tcp(ranks, 3);
+    port = use_tcp(ranks, 3);
     assert_int_equal(pthread_create(&sleepy, NULL, connect_sleepy, &ranks[2]), 0);
     in_parallel(ranks, 2, rank_connect);
     pthread_join(sleepy, NULL);

@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-static char job[64], root[64];
+static char job[64];
 
 static void use_job(struct rank *ranks, int size)
 {
@@ -13,16 +13,6 @@ static void use_job(struct rank *ranks, int size)
     for (int i = 0; i < size; i++) {
         rank_prepare(&ranks[i], i, size);
         ranks[i].options.job = job;
-    }
-}
-
-static void use_tcp(struct rank *ranks, int size)
-{
-    snprintf(root, sizeof(root), "127.0.0.1:%d", free_port());
-    for (int i = 0; i < size; i++) {
-        rank_prepare(&ranks[i], i, size);
-        ranks[i].options.root = root;
-        ranks[i].options.secret = "a secret";
     }
 }
 
@@ -40,11 +30,14 @@ static void *send_to_each(void *argument)
     return NULL;
 }
 
-static void unused_connections_end(void (*use)(struct rank *ranks, int size))
+static void unused_connections_end(int by_network)
 {
     static struct rank ranks[PEERS];
     const int before = count_entries("/proc/self/fd");
-    use(ranks, PEERS);
+    if (by_network)
+        use_tcp(ranks, PEERS);
+    else
+        use_job(ranks, PEERS);
     connect_all(ranks, PEERS);
     const int connected = count_entries("/proc/self/fd") - before;
     for (round_number = 0; round_number < ROUNDS; round_number++) {
@@ -70,14 +63,14 @@ static void unused_connections_end(void (*use)(struct rank *ranks, int size))
 static void test_unused_connections_end(void **state)
 {
     (void) state;
-    unused_connections_end(use_job);
+    unused_connections_end(0);
 }
 
 /* Over a network only once all that they have carried is known to have been taken. */
 static void test_unused_network_connections_end(void **state)
 {
     (void) state;
-    unused_connections_end(use_tcp);
+    unused_connections_end(1);
 }
 
 /* Half of the ranks die at once. The others learn of each, and reach each other all the same. */

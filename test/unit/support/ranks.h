@@ -169,6 +169,20 @@ static inline int free_port(void)
     return ntohs(address.sin_port);
 }
 
+/* Prepares a job that meets by TCP. Returns its root's port. */
+static inline int use_tcp(struct rank *ranks, int size)
+{
+    static char root[64];
+    const int port = free_port();
+    snprintf(root, sizeof(root), "127.0.0.1:%d", port);
+    for (int i = 0; i < size; i++) {
+        rank_prepare(&ranks[i], i, size);
+        ranks[i].options.root = root;
+        ranks[i].options.secret = "a secret";
+    }
+    return port;
+}
+
 static inline int tcp_connect(int port)
 {
     struct sockaddr_in address = {
