@@ -11,7 +11,7 @@ $(TORCH_FOLDER)/bin/python:
 torch-install: $(TORCH_PYTHON) lib
 	@RONDO_X_BUILD=$(abspath $(BUILD)) $(TORCH_PYTHON) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps ./python
 torch-test: torch-install
-	@RONDO_X_TORCH=1 $(TORCH_PYTHON) -m pytest -q -rs test/python test/torch
+	@RONDO_X_BUILD=$(abspath $(BUILD)) RONDO_X_TORCH=1 $(TORCH_PYTHON) -m pytest -q -rs test/python test/torch
 torch-suite: torch-install
 	@mkdir -p $(BUILD)/torch-suite
 	@for backend in gloo rondo; do $(TORCH_PYTHON) test/torch/suite.py --ranks $(RANKS) --json $(BUILD)/torch-suite/$$backend.json $$backend $(NAMES); done; \
