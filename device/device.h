@@ -142,7 +142,8 @@ struct rondo_device {
     /* The latest launch in which a task has advanced (atomic), known once that daemon has left; stays 0 on a kind that does not
      * tell. GPUs do not: where processes share one, the pause between two daemons is the other processes' turn. */
     uint64_t advanced;
-    uint32_t ticks_per_us; /* of the clock that budgets are measured by: the kind's, before rondo_daemon_create */
+    uint64_t stream_blocks; /* of the kernels that were launched on streams; atomic */
+    uint32_t ticks_per_us;  /* of the clock that budgets are measured by: the kind's, before rondo_daemon_create */
 };
 
 extern const struct rondo_device_kind rondo_host_device;

@@ -477,6 +477,7 @@ typedef struct {
     uint64_t memory_allocated;             /**< bytes of rondo_alloc() in use */
     uint64_t memory_budget;                /**< most that memory_reserved can become */
     uint64_t spin_ns;                      /**< nanoseconds that blocks have waited for tasks which they then left */
+    uint64_t stream_blocks;                /**< blocks of the kernels that were launched on a GPU's streams */
 } rondo_stats_t;
 
 /**

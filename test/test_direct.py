@@ -21,7 +21,7 @@ def test_processes(ranks):
         job.finish()
 
 
-@pytest.mark.parametrize("algorithm", ["direct", "allpairs", "local"])
+@pytest.mark.parametrize("algorithm", ["direct", "push", "push-chain", "allpairs", "local"])
 def test_algorithm_of_the_environment(algorithm):
     """RONDO_ALGORITHM is used where it fits; every other call gets the algorithm that it would have got without."""
     few = ["--types", "float", "--ops", "sum", "--counts", "17,70001", *SHORT]

@@ -33,7 +33,8 @@ enum rondo_instruction_flag {
     RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
     RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, which says where this rank's buffers are */
     RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
-    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the outputs of the peers of its receiving ends, which have
+                              signalled; likewise */
     RONDO_EXCHANGE = 32,   /* the source chunk is sent before anything is waited for; where the worker group polls LL data */
     /* Of operations that compress: */
     RONDO_RECODE = 64, /* what is sent on is encoded anew, and differs from what stays on this rank */

@@ -195,7 +195,9 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
         rondo_cuda_end(caller, cuda->index);
         result = error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "launching an operation on a stream");
     }
-    if (result != RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS)
+        __atomic_fetch_add(&device->stream_blocks, grant.blocks, __ATOMIC_RELAXED);
+    else
         rondo_block_budget_return(cuda->block_budget, &cuda->budget_user, &wish, &grant);
     return result;
 }

@@ -15,7 +15,15 @@
 #include "device/move/mover_table.h"
 #include "device/reduce/cuda_elements.h"
 
-#define RONDO_VECTOR_ROW (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
+#define RONDO_VECTOR_ROW      (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
+/* Rows of a warp's tile, by the number of sources: as many loads as the registers have room for. */
+#define RONDO_VECTOR_ROWS_ONE 8
+#ifndef RONDO_VECTOR_ROWS_TWO
+#define RONDO_VECTOR_ROWS_TWO 6
+#endif
+#ifndef RONDO_VECTOR_ROWS_MANY
+#define RONDO_VECTOR_ROWS_MANY 2
+#endif
 
 /* A thread's view of the slice operation; the first two pointers of each kind are in registers. */
 struct rondo_vector {
@@ -95,7 +103,7 @@ RONDO_CUDA_INLINE void rondo_vector_pass(int type, int rows, const struct rondo_
     const uint32_t warp = vector->thread / RONDO_CUDA_WARP, warps = vector->threads / RONDO_CUDA_WARP;
     const uint64_t size = rows * RONDO_VECTOR_ROW, tiles = vector->bytes / size, step = warps * size;
     const uint64_t own = vector->thread % RONDO_CUDA_WARP * RONDO_VECTOR_BYTES, end = tiles * size;
-    struct rondo_cuda_vector a[8], b[8], result[8];
+    struct rondo_cuda_vector a[RONDO_VECTOR_ROWS_ONE], b[RONDO_VECTOR_ROWS_ONE], result[RONDO_VECTOR_ROWS_ONE];
     uint64_t at = warp * size;
     if (at < end) {
         rondo_vector_load(vector->first + at + own, rows, a);
@@ -122,29 +130,44 @@ RONDO_CUDA_INLINE void rondo_vector_pass(int type, int rows, const struct rondo_
     }
 }
 
-/* rows vectors of every source at offset. */
+/* Sources of a slice operation of more than two whose loads are under way together. */
+#define RONDO_VECTOR_TOGETHER 4
+
+/* Loads rows of the sources [first, first + RONDO_VECTOR_TOGETHER), as far as there are so many. */
+RONDO_CUDA_INLINE void rondo_vector_load_some(const struct rondo_vector *vector, uint32_t first, uint64_t offset, int rows,
+                                              struct rondo_cuda_vector (*loaded)[RONDO_VECTOR_ROWS_MANY])
+{
+#pragma unroll
+    for (uint32_t b = 0; b < RONDO_VECTOR_TOGETHER; b++)
+        if (first + b < vector->sources)
+            rondo_vector_load(vector->slice_op->source[first + b] + offset, rows, loaded[b]);
+}
+
+/* Adds what rondo_vector_load_some has loaded. */
+RONDO_CUDA_INLINE void rondo_vector_add_some(int type, const struct rondo_vector *vector, uint32_t first, int rows,
+                                             const struct rondo_cuda_vector (*loaded)[RONDO_VECTOR_ROWS_MANY],
+                                             struct rondo_cuda_wide *wide)
+{
+#pragma unroll
+    for (uint32_t b = 0; b < RONDO_VECTOR_TOGETHER; b++)
+        if (first + b < vector->sources)
+#pragma unroll
+            for (int u = 0; u < rows; u++)
+                if (first + b == 0)
+                    rondo_cuda_widen(type, 4, &wide[u], loaded[b][u]);
+                else
+                    rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 4, &wide[u], loaded[b][u]);
+}
+
+/* Reduces rows vectors of every source at offset. */
 RONDO_CUDA_INLINE void rondo_vector_reduce_many(int type, int rows, const struct rondo_vector *vector, uint64_t offset)
 {
-    enum { TOGETHER = 4 };
-    const struct rondo_slice_op *slice_op = vector->slice_op;
-    struct rondo_cuda_vector result[2];
-    struct rondo_cuda_wide wide[2] = {};
+    struct rondo_cuda_vector loaded[RONDO_VECTOR_TOGETHER][RONDO_VECTOR_ROWS_MANY], result[RONDO_VECTOR_ROWS_MANY];
+    struct rondo_cuda_wide wide[RONDO_VECTOR_ROWS_MANY] = {};
 #pragma unroll 1
-    for (uint32_t first = 0; first < vector->sources; first += TOGETHER) {
-        struct rondo_cuda_vector loaded[TOGETHER][2];
-#pragma unroll
-        for (uint32_t b = 0; b < TOGETHER; b++)
-            if (first + b < vector->sources)
-                rondo_vector_load(slice_op->source[first + b] + offset, rows, loaded[b]);
-#pragma unroll
-        for (uint32_t b = 0; b < TOGETHER; b++)
-            if (first + b < vector->sources)
-#pragma unroll
-                for (int u = 0; u < rows; u++)
-                    if (first + b == 0)
-                        rondo_cuda_widen(type, 4, &wide[u], loaded[b][u]);
-                    else
-                        rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 4, &wide[u], loaded[b][u]);
+    for (uint32_t first = 0; first < vector->sources; first += RONDO_VECTOR_TOGETHER) {
+        rondo_vector_load_some(vector, first, offset, rows, loaded);
+        rondo_vector_add_some(type, vector, first, rows, loaded, wide);
     }
 #pragma unroll
     for (int u = 0; u < rows; u++)
@@ -152,17 +175,40 @@ RONDO_CUDA_INLINE void rondo_vector_reduce_many(int type, int rows, const struct
     rondo_vector_store(vector, offset, rows, result);
 }
 
+/* Moves tiles of at most RONDO_VECTOR_TOGETHER sources, a warp each: the next tile's loads are under way while this one is
+ * stored. Loads from peers take microseconds, and a block that has none under way then needs twice as many blocks beside it. */
+RONDO_CUDA_INLINE void rondo_vector_tiles_of_few(int type, const struct rondo_vector *vector, uint64_t at, uint64_t step,
+                                                 uint64_t end)
+{
+    struct rondo_cuda_vector loaded[RONDO_VECTOR_TOGETHER][RONDO_VECTOR_ROWS_MANY], result[RONDO_VECTOR_ROWS_MANY];
+    if (at < end)
+        rondo_vector_load_some(vector, 0, at, RONDO_VECTOR_ROWS_MANY, loaded);
+#pragma unroll 1
+    for (; at < end; at += step) {
+        struct rondo_cuda_wide wide[RONDO_VECTOR_ROWS_MANY];
+        rondo_vector_add_some(type, vector, 0, RONDO_VECTOR_ROWS_MANY, loaded, wide);
+#pragma unroll
+        for (int u = 0; u < RONDO_VECTOR_ROWS_MANY; u++)
+            result[u] = rondo_cuda_narrow(type, 4, &wide[u]);
+        if (at + step < end)
+            rondo_vector_load_some(vector, 0, at + step, RONDO_VECTOR_ROWS_MANY, loaded);
+        rondo_vector_store(vector, at, RONDO_VECTOR_ROWS_MANY, result);
+    }
+}
+
 /* Moves a slice operation of more than two sources. */
 RONDO_CUDA_INLINE void rondo_vector_pass_many(int type, const struct rondo_vector *vector)
 {
-    enum { ROWS = 2 };
     const uint32_t warp = vector->thread / RONDO_CUDA_WARP, warps = vector->threads / RONDO_CUDA_WARP;
-    const uint64_t size = ROWS * RONDO_VECTOR_ROW, end = vector->bytes / size * size;
-    const uint64_t own = vector->thread % RONDO_CUDA_WARP * RONDO_VECTOR_BYTES;
+    const uint64_t size = RONDO_VECTOR_ROWS_MANY * RONDO_VECTOR_ROW, tiles_end = vector->bytes / size * size;
+    const uint64_t own = vector->thread % RONDO_CUDA_WARP * RONDO_VECTOR_BYTES, step = warps * size;
+    if (vector->sources <= RONDO_VECTOR_TOGETHER)
+        rondo_vector_tiles_of_few(type, vector, warp * size + own, step, tiles_end);
+    else
 #pragma unroll 1
-    for (uint64_t at = warp * size; at < end; at += warps * size)
-        rondo_vector_reduce_many(type, ROWS, vector, at + own);
-    for (uint64_t rest = end + vector->thread * RONDO_VECTOR_BYTES; rest < vector->bytes;
+        for (uint64_t at = warp * size; at < tiles_end; at += step)
+            rondo_vector_reduce_many(type, RONDO_VECTOR_ROWS_MANY, vector, at + own);
+    for (uint64_t rest = tiles_end + vector->thread * RONDO_VECTOR_BYTES; rest < vector->bytes;
          rest += vector->threads * RONDO_VECTOR_BYTES)
         rondo_vector_reduce_many(type, 1, vector, rest);
 }
@@ -171,7 +217,7 @@ RONDO_CUDA_INLINE void rondo_vector_pass_many(int type, const struct rondo_vecto
 RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vector)
 {
     if (vector->sources == 2)
-        rondo_vector_pass(type, 4, vector);
+        rondo_vector_pass(type, RONDO_VECTOR_ROWS_TWO, vector);
     else
         rondo_vector_pass_many(type, vector);
 }
@@ -180,7 +226,7 @@ RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vec
 RONDO_CUDA_INLINE void rondo_move_vector(const struct rondo_vector *vector)
 {
     if (vector->sources == 1)
-        rondo_vector_pass(-1, 8, vector);
+        rondo_vector_pass(-1, RONDO_VECTOR_ROWS_ONE, vector);
     else if (vector->slice_op->type == RONDO_FLOAT)
         rondo_vector_sum(RONDO_FLOAT, vector);
     else if (vector->slice_op->type == RONDO_FLOAT16)

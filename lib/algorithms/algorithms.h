@@ -22,6 +22,8 @@ rondo_result_t rondo_build_multicast(const struct rondo_shape *shape, struct ron
 rondo_result_t rondo_build_multicast_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_push(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_push_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_neighbors(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_binomial(const struct rondo_shape *shape, struct rondo_plan **plan);

@@ -16,7 +16,7 @@ struct rondo_copy_engine {
     uint32_t *words;                   /* [SIGNALS + size]; NULL: no memory */
     int usable;
     uint32_t **theirs;         /* [size] */
-    const char **input;        /* [size]: of the operation that is being enqueued */
+    char **output;             /* [size]: of the operation that is being enqueued */
     uint32_t *sent, *received; /* [size] */
     uint32_t issued;           /* operations */
     uint64_t stream_id;        /* of the last one */
@@ -50,7 +50,7 @@ static void destroy(struct rondo_comm *comm, struct rondo_copy_engine *engine)
     if (engine->words != NULL && (engine->issued == 0 || rondo_comm_failure(comm) == RONDO_SUCCESS))
         rondo_cuda_free(comm->runtime->device_index, engine->words);
     free(engine->theirs);
-    free(engine->input);
+    free(engine->output);
     free(engine->sent);
     free(engine->received);
     free(engine);
@@ -67,10 +67,10 @@ rondo_result_t rondo_copy_engine_open(struct rondo_comm *comm)
     if (engine == NULL)
         return rondo_comm_conclude(comm, "register", rondo_fail(RONDO_ERR_MEMORY, "no memory for copy engines"));
     engine->theirs = calloc(size, sizeof(*engine->theirs));
-    engine->input = calloc(size, sizeof(*engine->input));
+    engine->output = calloc(size, sizeof(*engine->output));
     engine->sent = calloc(size, sizeof(*engine->sent));
     engine->received = calloc(size, sizeof(*engine->received));
-    if (engine->theirs != NULL && engine->input != NULL && engine->sent != NULL && engine->received != NULL)
+    if (engine->theirs != NULL && engine->output != NULL && engine->sent != NULL && engine->received != NULL)
         engine->words = make_words(comm);
     rondo_result_t result =
         rondo_window_open(comm, (char *) engine->words, engine->words != NULL ? words_bytes(comm) : 0, &engine->window);
@@ -99,11 +99,11 @@ int rondo_copy_engine_usable(const struct rondo_comm *comm)
 
 /* ---- enqueuing ---- */
 
-/* Where the others have what this rank has at base: as far from the start of their ranges. */
-static rondo_result_t find_inputs(struct rondo_comm *comm, const struct rondo_copy_operation *what)
+/* Where the others have their outputs: as far from the start of their ranges as this rank has. */
+static rondo_result_t find_outputs(struct rondo_comm *comm, const struct rondo_copy_operation *what)
 {
-    const char *own = what->operation->buffers[what->place_bytes > 0 ? RONDO_OUTPUT : RONDO_INPUT];
-    const size_t bytes = what->place_bytes > 0 ? what->place_bytes * (size_t) comm->size : what->input_bytes;
+    const size_t bytes = what->output_bytes;
+    const char *own = what->operation->buffers[RONDO_OUTPUT];
     const struct rondo_span *spans;
     size_t offset;
     if (!rondo_window_spans(comm, own, bytes, &spans, &offset))
@@ -111,12 +111,11 @@ static rondo_result_t find_inputs(struct rondo_comm *comm, const struct rondo_co
                           (const void *) own);
     for (int rank = 0; rank < comm->size; rank++) {
         if (offset > spans[rank].bytes || bytes > spans[rank].bytes - offset)
-            return rondo_fail(
-                RONDO_ERR_BUFFER,
-                "copy engines: rank %d's range has %zu bytes, not %zu from %zu on; with RONDO_SM=0 buffers lie at "
-                "the same offset of their ranges on all ranks",
-                rank, spans[rank].bytes, bytes, offset);
-        comm->connections->copy_engine->input[rank] = spans[rank].base + offset + (size_t) rank * what->place_bytes;
+            return rondo_fail(RONDO_ERR_BUFFER,
+                              "copy engines: rank %d's range has %zu bytes, not %zu from %zu on; with RONDO_SM=0 what is "
+                              "received lies at the same offset of its range on all ranks",
+                              rank, spans[rank].bytes, bytes, offset);
+        comm->connections->copy_engine->output[rank] = spans[rank].base + offset;
     }
     return RONDO_SUCCESS;
 }
@@ -130,11 +129,11 @@ rondo_result_t rondo_copy_engine_enqueue(struct rondo_comm *comm, const struct r
                                          .rank = comm->rank,
                                          .words = engine->words + SIGNALS,
                                          .theirs = engine->theirs,
-                                         .input = engine->input,
+                                         .output = engine->output,
                                          .sent = engine->sent,
                                          .received = engine->received};
     int count = 0;
-    rondo_result_t result = find_inputs(comm, what);
+    rondo_result_t result = find_outputs(comm, what);
     if (result != RONDO_SUCCESS)
         return result;
     struct rondo_copy_step *steps = calloc((size_t) rondo_copy_steps_most(what->plan) + 2, sizeof(*steps));

@@ -1,7 +1,7 @@
 /*
  * Operations by a GPU's copy engines, which take no multiprocessor (RONDO_SM=0): a communicator's words for the signals of its
  * ranks, and the order of such operations. Relies on windows for the addresses of the others' memory, and on
- * lib/connection/copy_steps.h for what is done. A buffer lies at the same offset of its registered range on all ranks.
+ * lib/connection/copy_steps.h for what is done. What is received lies at the same offset of its registered range on all ranks.
  */
 #ifndef RONDO_LIB_CONNECTION_COPY_ENGINE_H
 #define RONDO_LIB_CONNECTION_COPY_ENGINE_H
@@ -13,8 +13,7 @@
 struct rondo_copy_operation {
     const struct rondo_plan *plan; /* rondo_copy_steps_can */
     const struct rondo_operation *operation;
-    size_t input_bytes;
-    size_t place_bytes; /* the input of rank r lies in the output, r times so many bytes from its start; 0: it does not */
+    size_t output_bytes;
     void *stream;
     uint64_t stream_id; /* 0: not known */
 };

@@ -8,15 +8,14 @@ static int is_signal(const struct rondo_instruction *instruction)
     return (instruction->flags & RONDO_SIGNAL) != 0;
 }
 
-static int is_read(const struct rondo_instruction *instruction)
+static int is_write(const struct rondo_instruction *instruction)
 {
-    return instruction->actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->flags == RONDO_DIRECT_IN &&
-           instruction->receive_count == 1;
+    return instruction->actions == RONDO_SEND && instruction->flags == RONDO_DIRECT_OUT && instruction->send_count == 1;
 }
 
 static int is_own_copy(const struct rondo_instruction *instruction)
 {
-    return instruction->actions == RONDO_COPY && instruction->flags == 0 && instruction->source_buffer == RONDO_INPUT;
+    return instruction->actions == RONDO_COPY && instruction->flags == 0;
 }
 
 int rondo_copy_steps_can(const struct rondo_plan *plan)
@@ -27,7 +26,7 @@ int rondo_copy_steps_can(const struct rondo_plan *plan)
         return 0;
     for (uint32_t i = 0; i < block->instructions; i++) {
         const struct rondo_instruction *one = &list[block->instruction_first + i];
-        const int moves = (is_read(one) || is_own_copy(one)) && one->destination_buffer == RONDO_OUTPUT;
+        const int moves = is_write(one) || is_own_copy(one);
         if ((!is_signal(one) && !moves) || one->count != 1 || one->dependencies > 0)
             return 0;
     }
@@ -40,7 +39,7 @@ int rondo_copy_steps_most(const struct rondo_plan *plan)
     const struct rondo_instruction *list = rondo_program_instructions(plan->program) + block->instruction_first;
     int most = 0;
     for (uint32_t i = 0; i < block->instructions; i++)
-        most += is_signal(&list[i]) ? list[i].send_count + list[i].receive_count : 1;
+        most += !is_signal(&list[i]) ? 1 : list[i].actions & RONDO_SEND ? list[i].send_count : list[i].receive_count;
     return most;
 }
 
@@ -62,20 +61,22 @@ static int signal(const struct rondo_copy_view *view, const struct rondo_instruc
     return count;
 }
 
-/* A copy into the output. Nothing where the data are there already, or where there are none. */
+/* A copy into a peer's output, or into a buffer of this rank. Nothing where the data are there already, or where there are
+ * none. */
 static int move(const struct rondo_copy_view *view, const struct rondo_instruction *one, struct rondo_copy_step *steps)
 {
     const struct rondo_operation *operation = view->operation;
     const struct rondo_connection *ends = view->plan->connections + rondo_program_blocks(view->plan->program)->end_first;
-    const int reads = is_read(one);
-    const char *input = reads ? view->input[ends[one->receive_first].peer] : operation->buffers[RONDO_INPUT];
-    const struct rondo_extent from =
-        rondo_chunk_extent(&operation->layouts[RONDO_INPUT], reads ? one->remote_index : one->source_index);
-    const struct rondo_extent to = rondo_chunk_extent(&operation->layouts[RONDO_OUTPUT], one->destination_index);
+    const int writes = is_write(one);
+    const int into = writes ? RONDO_OUTPUT : one->destination_buffer;
+    char *there = writes ? view->output[ends[one->send_first].peer] : operation->buffers[into];
+    const struct rondo_extent from = rondo_chunk_extent(&operation->layouts[one->source_buffer], one->source_index);
+    const struct rondo_extent to =
+        rondo_chunk_extent(&operation->layouts[into], writes ? one->remote_index : one->destination_index);
     *steps = (struct rondo_copy_step){.kind = RONDO_COPY_STEP_MOVE,
-                                      .to = operation->buffers[RONDO_OUTPUT] + to.offset * operation->element_bytes,
-                                      .from = input + from.offset * operation->element_bytes,
-                                      .bytes = to.count * operation->element_bytes};
+                                      .to = there + to.offset * operation->element_bytes,
+                                      .from = operation->buffers[one->source_buffer] + from.offset * operation->element_bytes,
+                                      .bytes = from.count * operation->element_bytes};
     return steps->to != steps->from && steps->bytes > 0;
 }
 

@@ -45,6 +45,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     if (most == RONDO_DEFAULT_SLOT_BYTES)
         most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime->size)
                : comm->takes_turns ? turn_slot_bytes(comm)
+               : comm->linked      ? RONDO_LINKED_SLOT_BYTES
                : gpus              ? RONDO_GPU_SLOT_BYTES
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;

@@ -18,19 +18,20 @@
 #define RONDO_MULTICAST_SLOTS     16
 _Static_assert(RONDO_TINY_SLOTS >= 4 && RONDO_MULTICAST_SLOTS >= 4, "slots are given back by the quarter (rondo_gives_back)");
 /* Between GPUs. LL: one slot holds what LL is used for, per block. Simple: a multiple of what a block's warps move in one
- * round. */
-#define RONDO_GPU_LL_BYTES     19200
-#define RONDO_GPU_SLOT_BYTES   245760
+ * round; between linked GPUs, whose largest operations are bound by the links, a larger one. */
+#define RONDO_GPU_LL_BYTES      19200
+#define RONDO_GPU_SLOT_BYTES    245760
+#define RONDO_LINKED_SLOT_BYTES 552960
 /* Between processes that share a GPU: one fills the slots while it has its turn there, and the other empties them in the next.
  * So many times a usual slot; among more ranks fewer, so that all slots of a rank together stay as large. */
-#define RONDO_TURN_SLOTS       16
-#define RONDO_TURN_SLOT_RANKS  4 /* up to which it is that many */
+#define RONDO_TURN_SLOTS        16
+#define RONDO_TURN_SLOT_RANKS   4 /* up to which it is that many */
 /* Slots of compressed streams between GPUs through host memory. They should stay in the processor's cache
  * (lib/submission/slicing.c). */
-#define RONDO_HOST_CODED_BYTES 65536
+#define RONDO_HOST_CODED_BYTES  65536
 /* LL128: a slot's bytes times the number of a rank's peers. With two ranks and 32 channels, one slot holds a channel's part of
  * 8 MiB. */
-#define RONDO_GPU_LL128_BYTES  300032
+#define RONDO_GPU_LL128_BYTES   300032
 
 #define RONDO_DEFAULT_SLOT_BYTES 131072 /* unless RONDO_SLOT_BYTES is set */
 /* Whether the communicator's connectors have the slots of connectors between hosts (transport/network_slots.h). The result is

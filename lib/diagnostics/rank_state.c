@@ -29,6 +29,7 @@ static const struct count {
     {"preemptions", "Tasks left unfinished because a wait exceeded its budget.", offsetof(struct counted, stats.preemptions),
      1},
     {"spin_ns", "Nanoseconds of waits that exceeded their budgets.", offsetof(struct counted, stats.spin_ns), 1},
+    {"stream_blocks", "Blocks of kernels that were launched on streams.", offsetof(struct counted, stats.stream_blocks), 1},
     {"context_loads", "Positions of tasks loaded by the daemon.", offsetof(struct counted, stats.context_loads), 1},
     {"context_saves", "Positions of tasks saved by the daemon.", offsetof(struct counted, stats.context_saves), 1},
     {"daemon_starts", "Runs of the daemon.", offsetof(struct counted, stats.daemon_starts), 1},

@@ -99,7 +99,7 @@ static void check_remote(struct rondo_verification *c, uint32_t number, uint32_t
     const struct rondo_instruction *i = rondo_verification_instruction(c, number);
     for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
         int reads = flag == RONDO_DIRECT_IN, used = i->actions & (reads ? RONDO_RECEIVE : RONDO_SEND);
-        uint32_t peers = reads ? i->receive_count : i->send_count; /* it sends to the peers that it receives from */
+        uint32_t peers = reads ? i->receive_count : i->send_count; /* it writes to the peers of its receiving ends */
         for (uint32_t e = 0; (i->flags & flag) && used && e < peers && c->result == RONDO_SUCCESS; e++) {
             uint32_t peer = (uint32_t) c->set->plans[rank]->connections[block->end_first + i->receive_first + e].peer;
             enum rondo_buffer buffer = reads ? RONDO_INPUT : RONDO_OUTPUT;
@@ -122,7 +122,7 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
     int uncoded = (i->flags & (RONDO_SIGNAL | RONDO_DIRECT_IN | RONDO_DIRECT_OUT | RONDO_EXCHANGE)) != 0;
     if (i->actions == 0 || i->actions > 15 || (coded && uncoded))
         rondo_verification_fail(c, number, "there is no primitive with actions %u and flags %u", i->actions, i->flags);
-    if (receives)
+    if (receives || (i->flags & RONDO_DIRECT_OUT)) /* which also says whose outputs are written to */
         check_ends(c, number, rank, block, i->receive_first, i->receive_count, RONDO_INCOMING);
     if (i->actions & RONDO_SEND)
         check_ends(c, number, rank, block, i->send_first, i->send_count, RONDO_OUTGOING);
@@ -134,8 +134,8 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
                                 c->set->plans[rank]->largest_receive);
     if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_REDUCE_SOURCES_MAX)
         rondo_verification_fail(c, number, "reduces %u chunks, more than %d", i->receive_count + 1, RONDO_REDUCE_SOURCES_MAX);
-    if ((i->flags & RONDO_DIRECT_OUT) && (!receives || i->send_count > i->receive_count))
-        rondo_verification_fail(c, number, "writes to peers that it does not receive from");
+    if ((i->flags & RONDO_DIRECT_OUT) && i->send_count > i->receive_count)
+        rondo_verification_fail(c, number, "writes to peers whose signals it does not name");
     if ((i->flags & RONDO_EXCHANGE) &&
         (!receives || !(i->actions & RONDO_SEND) || (i->flags & ~(RONDO_EXCHANGE | RONDO_FINISH | RONDO_NOTIFY))))
         rondo_verification_fail(c, number, "an exchange sends and receives, through slots");

@@ -249,8 +249,7 @@ static int holds_elements(const struct rondo_comm *comm, const struct rondo_call
 /* Whether a block has a connector to, or from, each other rank. */
 static int needs_all_peers(const struct rondo_algorithm *algorithm, enum rondo_kind kind)
 {
-    return algorithm->build == rondo_build_direct ||
-           (algorithm->compose == rondo_compose_all_pairs && kind == RONDO_KIND_BARRIER);
+    return algorithm->direct || (algorithm->compose == rondo_compose_all_pairs && kind == RONDO_KIND_BARRIER);
 }
 
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,

@@ -72,6 +72,8 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLTOALL, 2, 48 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 10},
+    {RONDO_KIND_ALLTOALL, 16, 128 * MIB, "pairs", RONDO_PROTOCOL_SIMPLE, 21},
+    {RONDO_KIND_ALLTOALL, 16, ANY, "push", RONDO_PROTOCOL_SIMPLE, 64}, /* to one peer after the other: the links carry more */
     {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 21},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
     {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
@@ -117,11 +119,21 @@ static const struct {
     {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
 };
 
+/* For operations that may have so few blocks, if their buffers can be reached: a block moves without slots what takes two with
+ * them. Looked up before the other tables. */
+#define FEW_BLOCKS       16
+#define FEW_BLOCKS_BYTES (16 * MIB) /* less is not bound by what a block moves */
+static const struct row few_blocks_rows[] = {
+    {RONDO_KIND_ALLREDUCE, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, FEW_BLOCKS},
+};
+
 /* What copy engines carry out on streams (lib/connection/copy_engine.h), where they are asked for. */
 static const struct row copy_rows[] = {
-    {RONDO_KIND_ALLGATHER, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
-    {RONDO_KIND_ALLTOALL, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
-    {RONDO_KIND_BCAST, 64, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_ALLGATHER, 64, ANY, "push", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_ALLTOALL, 64, ANY, "push", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_BCAST, 2, ANY, "push", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_BCAST, 64, 4 * MIB, "push", RONDO_PROTOCOL_SIMPLE, 1},
+    {RONDO_KIND_BCAST, 64, ANY, "push-chain", RONDO_PROTOCOL_SIMPLE, 1},
 };
 
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
@@ -202,6 +214,9 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
         select_row(copy_rows, LENGTH(copy_rows), &wanted, choice))
         return 1;
     if (comm->by_host && bytes > HOST_BYTES && select_row(host_rows, LENGTH(host_rows), &wanted, choice))
+        return 1;
+    if (bytes > FEW_BLOCKS_BYTES && rondo_select_gpu_blocks(comm, streamed, 0) <= FEW_BLOCKS &&
+        select_row(few_blocks_rows, LENGTH(few_blocks_rows), &wanted, choice))
         return 1;
     for (size_t i = 0; i < LENGTH(direct_write_rows); i++)
         if (bytes > direct_write_rows[i].beyond && select_row(&direct_write_rows[i].row, 1, &wanted, choice) &&

@@ -183,6 +183,7 @@ static rondo_result_t count(struct rondo_runtime *runtime, rondo_stats_t *stats)
         stats->memory_allocated += a->reserved;
     pthread_mutex_unlock(&runtime->lock);
     stats->memory_budget = rondo_arena_budget(runtime->arena);
+    stats->stream_blocks = __atomic_load_n(&runtime->device->stream_blocks, __ATOMIC_RELAXED);
     return RONDO_SUCCESS;
 }
 

@@ -7,15 +7,20 @@
 #include "lib/base/error.h"
 
 #define UNKNOWN_CHUNK        ((uint64_t) 1 << 40)
-#define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
+/* Of what is moved without slots. On a GPU they are whole rounds of a block, however many its sources are; a kernel on a
+ * stream, which nothing preempts, takes long ones, because at the end of each a block waits for its last loads. */
+#define DIRECT_SLICE_BYTES   ((uint64_t) 368640)
+#define DIRECT_STREAM_SLICE  (12 * DIRECT_SLICE_BYTES)
 /* Elements of a compressed slice, most and least. A GPU's block takes longer to code a slice than the link to move it, so peers
  * work on one slice while the block codes the next. Each slice has a fixed cost, so shorter ones do not pay
  * (docs/guide/compression.md). */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
 #define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
 #define TMA_SLICES           32 /* most of a tile */
-/* Least of a slice that GPUs pipeline: a shorter one takes longer to publish than to move. */
+/* Least of a slice that GPUs pipeline: a shorter one takes longer to publish than to move. And least number of them where data
+ * go from rank to rank, of which the last begins when the first slice has come to it. */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024)
+#define CHAIN_SLICES         6
 /* GPUs whose slots are in host memory: most bytes of all slots of a rank's operation, so that the slots stay in the processor's
  * cache. Compressed slots may have more, because they hold fewer bytes than their slices and have a larger cost per slice. */
 #define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
@@ -95,10 +100,11 @@ static void two_a_tile(struct rondo_operation *operation, uint32_t slot_count)
         operation->tile = 2 * operation->slice;
 }
 
-/* Cuts a chunk into slices of one size, an even number of them. */
-static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t least, uint32_t slot_count)
+/* Cuts a chunk into slices of one size, an even number of them, and fewest at least as far as none is less than least. */
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t fewest, uint64_t least,
+                          uint32_t slot_count)
 {
-    uint64_t slices = rondo_divide_up(most, operation->slice);
+    uint64_t slices = larger(rondo_divide_up(most, operation->slice), fewest);
     if (slices % 2 == 1)
         slices++;
     operation->slice = smaller(operation->slice, larger(even_slice(most, slices), least));
@@ -151,8 +157,8 @@ static void gpu_slices(struct rondo_request *request, const struct rondo_choice 
         tma_slices(operation, most);
         break;
     case RONDO_PROTOCOL_SIMPLE:
-        spread_slices(operation, most, (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,
-                      request->lane->slot_count);
+        spread_slices(operation, most, rondo_collective_of(request->call.kind)->rule.rooted ? CHAIN_SLICES : 1,
+                      (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes, request->lane->slot_count);
         break;
     case RONDO_PROTOCOL_COMPRESSED:
         coded_slices(operation, most, request->lane->slot_count);
@@ -184,7 +190,8 @@ rondo_result_t rondo_slice_operation(struct rondo_request *request, const struct
     const uint64_t most = rondo_kind_has_own_counts(request->call.kind) ? UNKNOWN_CHUNK : longest;
     operation->slices = 0;
     if (plan->unsliced) {
-        operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
+        operation->slice =
+            (comm->gpus_only && request->streamed ? DIRECT_STREAM_SLICE : DIRECT_SLICE_BYTES) / operation->element_bytes;
         operation->tile = most;
     } else {
         operation->slice = longest_slice(operation, slot_payload(request, plan, choice), plan->program->largest_count);

@@ -215,13 +215,9 @@ static rondo_result_t copy(struct rondo_comm *comm, struct rondo_request *reques
 {
     struct rondo_device *device = comm->runtime->device;
     const struct rondo_operation *operation = request->operation;
-    const size_t bytes = rondo_buffer_bytes(comm, &request->call, 0);
-    const int in_place = request->call.kind == RONDO_KIND_ALLGATHER &&
-                         operation->buffers[RONDO_INPUT] == operation->buffers[RONDO_OUTPUT] + (size_t) comm->rank * bytes;
     const struct rondo_copy_operation what = {.plan = request->copied,
                                               .operation = operation,
-                                              .input_bytes = bytes,
-                                              .place_bytes = in_place ? bytes : 0,
+                                              .output_bytes = rondo_buffer_bytes(comm, &request->call, 1),
                                               .stream = request->stream,
                                               .stream_id = device->kind->stream_id(device, request->stream)};
     pthread_mutex_lock(&comm->requests->stream_lock);

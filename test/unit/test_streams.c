@@ -269,14 +269,16 @@ static void fill(struct rank *me, int rank, int size, uint32_t spoilt)
             me->input[block * COUNT + i] = spoilt != 0 ? spoilt : value(me->round, rank, block, i);
 }
 
-static void begin(struct rank *me, int rank, const char *const *inputs)
+static void begin(struct rank *me, int rank, char *const *outputs)
 {
+    for (int i = 0; me->round > 0 && i < RANKS * COUNT; i++)
+        assert_int_equal(me->output[i], SPOILT); /* nothing comes before this rank has said that it is ready */
     const struct rondo_copy_view view = {.plan = me->plan,
                                          .operation = &me->operation,
                                          .rank = rank,
                                          .words = me->words,
                                          .theirs = theirs,
-                                         .input = inputs,
+                                         .output = outputs,
                                          .sent = me->sent,
                                          .received = me->received};
     assert_true(rondo_copy_steps_most(me->plan) <= STEPS_MOST);
@@ -285,7 +287,7 @@ static void begin(struct rank *me, int rank, const char *const *inputs)
     me->next = 0;
 }
 
-/* What the round leaves in the output, and what the input must not be read for any more. */
+/* What the round leaves in the output, to which nothing may be stored any more, as nothing may be read of the input. */
 static void check_and_spoil(enum rondo_kind kind, struct rank *me, int rank, int size)
 {
     const int root = 1 % size;
@@ -298,15 +300,17 @@ static void check_and_spoil(enum rondo_kind kind, struct rank *me, int rank, int
             assert_int_equal(found[block * COUNT + i], wanted);
         }
     fill(me, rank, size, SPOILT);
+    for (int i = 0; i < RANKS * COUNT; i++)
+        me->output[i] = SPOILT;
 }
 
 /* One step of a rank. Returns 0 if it waits. */
-static int step(enum rondo_kind kind, int rank, int size, const char *const *inputs)
+static int step(enum rondo_kind kind, int rank, int size, char *const *outputs)
 {
     struct rank *me = &ranks[rank];
     if (me->next < 0) {
         fill(me, rank, size, 0);
-        begin(me, rank, inputs);
+        begin(me, rank, outputs);
         return 1;
     }
     if (me->next == me->count) {
@@ -326,23 +330,25 @@ static int step(enum rondo_kind kind, int rank, int size, const char *const *inp
     return 1;
 }
 
-static void run(enum rondo_kind kind, int size, unsigned seed)
+static void run(const char *algorithm, enum rondo_kind kind, int size, unsigned seed)
 {
-    const char *inputs[RANKS];
+    char *outputs[RANKS];
     int left = size;
     srand(seed);
     memset(ranks, 0, sizeof(ranks));
     for (int rank = 0; rank < size; rank++) {
         struct rank *me = &ranks[rank];
-        me->plan = build("direct", kind, rank, size);
+        me->plan = build(algorithm, kind, rank, size);
         assert_true(rondo_copy_steps_can(me->plan));
         me->operation.element_bytes = sizeof(uint32_t);
         me->operation.buffers[RONDO_INPUT] = (char *) me->input;
         me->operation.buffers[RONDO_OUTPUT] = (char *) (kind == RONDO_KIND_BCAST && rank == 1 % size ? me->input : me->output);
+        const uint32_t parts = kind == RONDO_KIND_BCAST ? me->plan->program->chunks[RONDO_OUTPUT] : 1;
         for (int b = 0; b < RONDO_BUFFERS; b++)
-            me->operation.layouts[b] = (struct rondo_layout){.group_count = COUNT, .chunk_count = COUNT, .group_chunks = 1};
+            me->operation.layouts[b] =
+                (struct rondo_layout){.group_count = COUNT, .chunk_count = (COUNT + parts - 1) / parts, .group_chunks = parts};
         me->next = -1;
-        inputs[rank] = (const char *) me->input;
+        outputs[rank] = me->operation.buffers[RONDO_OUTPUT];
         theirs[rank] = me->words;
         for (int peer = 0; peer < size; peer++) /* counts wrap */
             me->sent[peer] = me->received[peer] = me->words[peer] = UINT32_MAX - 3;
@@ -354,7 +360,7 @@ static void run(enum rondo_kind kind, int size, unsigned seed)
         for (int k = 0; k < size; k++) {
             const int rank = (first + k) % size;
             for (int times = rand() % 4; ranks[rank].round < ROUNDS && times >= 0; times--)
-                moved += step(kind, rank, size, inputs);
+                moved += step(kind, rank, size, outputs);
             left += ranks[rank].round < ROUNDS;
         }
         if (moved == 0 && left > 0)
@@ -371,19 +377,24 @@ static void test_copies_in_many_orders(void **state)
     for (int k = 0; k < 3; k++)
         for (int size = 2; size <= RANKS; size++)
             for (unsigned seed = 0; seed < 100; seed++)
-                run(kinds[k], size, seed);
+                run("push", kinds[k], size, seed);
+    for (int size = 2; size <= RANKS; size++)
+        for (unsigned seed = 0; seed < 100; seed++)
+            run("push-chain", RONDO_KIND_BCAST, size, seed);
 }
 
-/* What reduces, or has slots, or several blocks, is not for copy engines. */
+/* What reduces, or reads peers' memory, or has slots, or several blocks, is not for copy engines. */
 static void test_no_copies(void **state)
 {
     (void) state;
     struct rondo_plan *reducing = build("direct", RONDO_KIND_ALLREDUCE, 0, 3);
-    struct rondo_plan *slots = build("linear", RONDO_KIND_BCAST, 0, 3);
+    struct rondo_plan *slots = build("linear", RONDO_KIND_BCAST, 0, 3), *reading = build("direct", RONDO_KIND_ALLGATHER, 0, 3);
     assert_false(rondo_copy_steps_can(reducing));
+    assert_false(rondo_copy_steps_can(reading));
     assert_false(rondo_copy_steps_can(slots));
     rondo_plan_free(reducing);
     rondo_plan_free(slots);
+    rondo_plan_free(reading);
 }
 
 /* An all-gather in place copies nothing onto itself. */
@@ -391,7 +402,7 @@ static void test_copies_in_place(void **state)
 {
     (void) state;
     uint32_t words[2] = {0, 0}, counts[2][2] = {{0, 0}, {0, 0}}, memory[2][2 * COUNT], *const both[2] = {words, words};
-    const char *inputs[2] = {(const char *) memory[0], (const char *) (memory[1] + COUNT)};
+    char *outputs[2] = {(char *) memory[0], (char *) memory[1]};
     struct rondo_copy_step steps[STEPS_MOST];
     struct rondo_operation operation;
     memset(&operation, 0, sizeof(operation));
@@ -400,12 +411,12 @@ static void test_copies_in_place(void **state)
     operation.buffers[RONDO_OUTPUT] = (char *) memory[0];
     for (int b = 0; b < RONDO_BUFFERS; b++)
         operation.layouts[b] = (struct rondo_layout){.group_count = COUNT, .chunk_count = COUNT, .group_chunks = 1};
-    struct rondo_plan *plan = build("direct", RONDO_KIND_ALLGATHER, 0, 2);
+    struct rondo_plan *plan = build("push", RONDO_KIND_ALLGATHER, 0, 2);
     const struct rondo_copy_view view = {.plan = plan,
                                          .operation = &operation,
                                          .words = words,
                                          .theirs = both,
-                                         .input = inputs,
+                                         .output = outputs,
                                          .sent = counts[0],
                                          .received = counts[1]};
     int moves = 0;

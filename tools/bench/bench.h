@@ -90,6 +90,7 @@ struct bench_timing {
     double again_seconds;         /* the peer's second time; 0 if it is timed once */
     double plain_seconds;         /* the same without compression, or without a trace, where that is timed */
     uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
+    double blocks;                /* of kernels on streams, of one iteration on this rank */
 };
 /* Of compressed results, the worst of the ranks': the norm of the errors by that of the exact results, the largest error;
  * whether all ranks get the same result, and whether it was the same bits. */

@@ -116,6 +116,7 @@ static json_t *json_row(const struct bench_options *o, const struct bench_row *r
     json_object_set_new(object, "time_us", json_real(row->timing.seconds * 1e6));
     json_object_set_new(object, "algbw_gbs", json_real(row->algorithm_gbs));
     json_object_set_new(object, "busbw_gbs", json_real(row->bus_gbs));
+    json_object_set_new(object, "stream_blocks", json_real(row->timing.blocks));
     json_object_set_new(object, "wrong", o->check ? json_integer((json_int_t) row->wrong) : json_null());
     if (o->peer != NULL) {
         json_object_set_new(object, "peer_time_us", json_real(row->timing.peer_seconds * 1e6));

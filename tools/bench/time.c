@@ -135,6 +135,21 @@ static rondo_result_t choose_iterations(struct timer *t, int *iterations)
     return code;
 }
 
+/* The batch that is timed last, and the blocks of its kernels. */
+static rondo_result_t counted_batch(struct timer *t, int iterations, double *seconds, double *blocks)
+{
+    rondo_t runtime = t->bench->rank->runtime;
+    rondo_stats_t before, after;
+    rondo_result_t code = rondo_get_stats(runtime, &before);
+    if (code == RONDO_SUCCESS)
+        code = batch(t, t->work->run, iterations, seconds);
+    if (code == RONDO_SUCCESS)
+        code = rondo_get_stats(runtime, &after);
+    if (code == RONDO_SUCCESS)
+        *blocks = (double) (after.stream_blocks - before.stream_blocks) / iterations;
+    return code;
+}
+
 rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what)
 {
     struct timer t = {.bench = bench, .work = work, .what = what, .message = ""};
@@ -153,7 +168,8 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
         bool last = k == batches - 1;
         if (last && work->before_last != NULL && (code = work->before_last(work->argument)) != RONDO_SUCCESS)
             return code;
-        if ((code = batch(&t, work->run, some, &times[k])) != RONDO_SUCCESS)
+        code = last ? counted_batch(&t, some, &times[k], &timing->blocks) : batch(&t, work->run, some, &times[k]);
+        if (code != RONDO_SUCCESS)
             return code;
         times[k] /= some;
         if (last && work->after_last != NULL && (code = work->after_last(work->argument, &timing->wrong)) != RONDO_SUCCESS)

@@ -19,35 +19,14 @@
 /* Those that a collective does not have are passed over. Plainer ones come first. */
 static const struct {
     const char *algorithm, *protocol;
-} methods[] = {{"allpairs", "ll"},
-               {"allpairs", "simple"},
-               {"multicast", "simple"},
-               {"multicast-twoshot", "simple"},
-               {"linear", "ll"},
-               {"linear", "simple"},
-               {"direct", "simple"},
-               {"ring", "ll"},
-               {"ring", "simple"},
-               {"chain", "simple"},
-               {"doubling", "simple"},
-               {"halving", "simple"},
-               {"twoshot", "simple"},
-               {"tree", "simple"},
-               {"hierarchical", "simple"},
-               {"twostep", "simple"},
-               {"pairs", "ll"},
-               {"pairs", "simple"},
-               {"doubling", "ll"},
-               {"spread", "simple"},
-               {"allpairs", "ll128"},
-               {"linear", "ll128"},
-               {"pairs", "ll128"},
-               {"twoshot", "ll128"},
-               {"chain", "ll128"},
-               {"ring", "ll128"},
-               {"ring", "tma"},
-               {"pairs", "tma"},
-               {"chain", "tma"}};
+} methods[] = {{"allpairs", "ll"},    {"allpairs", "simple"}, {"multicast", "simple"}, {"multicast-twoshot", "simple"},
+               {"linear", "ll"},      {"linear", "simple"},   {"direct", "simple"},    {"push", "simple"},
+               {"ring", "ll"},        {"ring", "simple"},     {"chain", "simple"},     {"doubling", "simple"},
+               {"halving", "simple"}, {"twoshot", "simple"},  {"tree", "simple"},      {"hierarchical", "simple"},
+               {"twostep", "simple"}, {"pairs", "ll"},        {"pairs", "simple"},     {"doubling", "ll"},
+               {"spread", "simple"},  {"allpairs", "ll128"},  {"linear", "ll128"},     {"pairs", "ll128"},
+               {"twoshot", "ll128"},  {"chain", "ll128"},     {"ring", "ll128"},       {"ring", "tma"},
+               {"pairs", "tma"},      {"chain", "tma"}};
 static const int channel_counts[] = {1, 2, 4, 8, 16, 32};
 #define LENGTH(array) (int) (sizeof(array) / sizeof((array)[0]))
 
