@@ -66,6 +66,8 @@ struct rondo_copy_step {
 /* Whether the thread that starts something will assist the daemon: at once; perhaps, soon; not at all. */
 enum rondo_assist { RONDO_ASSIST_NOW, RONDO_ASSIST_MAYBE, RONDO_ASSIST_NEVER };
 
+struct rondo_short_steps;
+
 struct rondo_device_kind {
     const char *name;
     rondo_result_t (*create)(struct rondo_device **device, const struct rondo_device_options *options);
@@ -106,11 +108,15 @@ struct rondo_device_kind {
      * lock under which every daemon is claimed and every submission is written. NULL where threads cannot assist. */
     int (*assist_end_locked)(struct rondo_device *device);
     /* Inline execution, between assist_begin and assist_end, whether there is a daemon or not: executes an operation of one
-     * block, of a lane that has nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for
-     * some time. Returns 1 if the operation is over; 0 if it cannot go on, and has to be submitted as BEGUN. NULL where
-     * threads cannot assist. */
+     * block, of a lane that has nothing under way, from the instruction on. fresh: NULL if the device's copy is up to date.
+     * waits: for its peers, for some time. Returns 1 if the operation is over; 0 if it cannot go on, and has to be submitted as
+     * BEGUN. NULL where threads cannot assist. */
     int (*run_inline)(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh,
-                      int waits);
+                      uint32_t instruction, int waits);
+    /* The same by an operation's short steps, of which there are some, and without a copy of the operation. Returns 1 if it is
+     * over; else *instruction is where run_inline has to go on. */
+    int (*run_steps)(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *operation,
+                     const struct rondo_short_steps *steps, int waits, uint32_t *instruction);
 
     /* A waiting thread has to poll the queues at least every poll_ns nanoseconds; 0: notify is called. */
     uint64_t poll_ns;

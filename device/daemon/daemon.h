@@ -14,6 +14,9 @@
 #include "device/engine/engine.h"
 #include "device/daemon/tasks.h"
 #include "device/daemon/trace.h"
+#if !defined(__CUDACC__)
+#include "device/engine/short_steps.h"
+#endif
 
 /* ---- queues ---- */
 
@@ -403,11 +406,39 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
 }
 
 #if !defined(__CUDACC__)
-/* Inline execution: executes an operation of one block, of a lane with nothing under way, without a submission. By the
- * thread that holds block 0, whether there is a daemon or not. fresh: as in struct rondo_sqe. Returns 1 if the operation is
- * over; 0 if it is stuck and has to be submitted as BEGUN. */
+/* Counts an operation that was executed inline, as after a submission, for the next thread that runs the block: the claim
+ * hands them on. */
+RONDO_FUNCTION void rondo_count_inline(struct rondo_lane *lane, uint64_t submitted, uint32_t slot)
+{
+    rondo_store_relaxed(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, 1, slot));
+    rondo_store_relaxed(&lane->submitted, submitted + 1);
+    rondo_store_relaxed(&lane->completed, submitted + 1);
+}
+
+/* Executes the short steps of an operation inline (device/engine/short_steps.h). Conditions as below. Returns 1 if it is over;
+ * else *instruction is where rondo_run_inline has to go on. */
+RONDO_FUNCTION int rondo_run_steps(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t number, uint32_t slot,
+                                   const struct rondo_operation *operation, const struct rondo_short_steps *steps,
+                                   uint32_t looks, uint32_t *instruction)
+{
+    const uint32_t done = rondo_short_steps_run(operation, steps, looks);
+    if (done < steps->count) {
+        *instruction = steps->steps[done].instruction;
+        return 0;
+    }
+    struct rondo_block_statistics *statistics = &block->report->statistics;
+    rondo_count(&statistics->primitives, steps->moved);
+    rondo_count(&statistics->bytes_sent, steps->sent);
+    rondo_count_inline(&daemon->lanes[number], daemon->lanes[number].submitted, slot);
+    return 1;
+}
+
+/* Inline execution: executes an operation of one block, of a lane with nothing under way, without a submission, from the
+ * instruction on. By the thread that holds block 0, whether there is a daemon or not. fresh: as in struct rondo_sqe. Returns 1
+ * if the operation is over; 0 if it is stuck and has to be submitted as BEGUN. */
 RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
-                                    uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
+                                    uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint32_t instruction,
+                                    uint64_t grant)
 {
     struct rondo_lane *lane = &daemon->lanes[number];
     const uint64_t submitted = lane->submitted;
@@ -416,15 +447,13 @@ RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct ro
     if (fresh != NULL)
         rondo_workers_copy(workers, home, fresh, sizeof(*fresh));
     struct rondo_context *context = rondo_context_begin(daemon, block, number * daemon->lane_contexts, submitted);
+    context->instruction = instruction;
     if (rondo_run_part(daemon, block, workers, &task, home, context, grant) == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
         return 0;
     }
     context->finished = 1;
-    /* As after a submission, for the next thread that runs the block: the claim hands them on. */
-    rondo_store_relaxed(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, 1, slot));
-    rondo_store_relaxed(&lane->submitted, submitted + 1);
-    rondo_store_relaxed(&lane->completed, submitted + 1);
+    rondo_count_inline(lane, submitted, slot);
     return 1;
 }
 #endif

@@ -328,11 +328,21 @@ static int assist_step(struct rondo_device *device)
     return run_round(host_of(device), 0, 1);
 }
 
-static int run_inline(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
+#define STEP_LOOKS 400 /* before the engine, which knows how to wait, takes over */
+
+static int run_steps(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *operation,
+                     const struct rondo_short_steps *steps, int waits, uint32_t *instruction)
+{
+    const struct rondo_daemon *daemon = device->daemon;
+    return rondo_run_steps(daemon, &daemon->blocks[0], lane, slot, operation, steps, waits ? STEP_LOOKS : 1, instruction);
+}
+
+static int run_inline(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh,
+                      uint32_t instruction, int waits)
 {
     struct rondo_host *host = host_of(device);
     const struct rondo_daemon *daemon = device->daemon;
-    return rondo_run_inline(daemon, &daemon->blocks[0], &host->runners[0].workers, lane, slot, fresh,
+    return rondo_run_inline(daemon, &daemon->blocks[0], &host->runners[0].workers, lane, slot, fresh, instruction,
                             waits ? daemon->policy.budgets.alone : 0);
 }
 
@@ -466,6 +476,7 @@ const struct rondo_device_kind rondo_host_device = {
     .assist_step = assist_step,
     .assist_end = assist_end,
     .assist_end_locked = assist_end_locked,
+    .run_steps = run_steps,
     .run_inline = run_inline,
     .synchronize = synchronize,
 };

@@ -6,6 +6,7 @@
 #define RONDO_LIB_SUBMISSION_REQUEST_H
 
 #include "device/abi/slice_operation.h"
+#include "device/engine/short_steps.h"
 #include "lib/call/call.h"
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
@@ -58,6 +59,7 @@ struct rondo_request {
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
     struct rondo_residual *residual; /* with error feedback; used until the request is unbound */
+    struct rondo_short_steps steps;  /* rondo_request_classify sets them */
     /* Queue lock: */
     uint64_t number;        /* its place among the operations that were started in the lane */
     uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */

@@ -256,6 +256,9 @@ void rondo_request_classify(struct rondo_request *request)
 {
     request->may_inline = may_run_inline(request);
     request->small_inline = request->may_inline && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
+    request->steps.count = 0;
+    if (request->small_inline)
+        rondo_short_steps_find(request->operation, &request->steps);
     const struct rondo_blocks blocks = rondo_call_blocks(request->comm, request->call.kind);
     rondo_flight_describe(request->runtime->flight, &request->recorded, &request->call, &blocks, request->comm->id,
                           request->lane != NULL ? request->lane->id : 0);
@@ -298,8 +301,12 @@ static void count_inline(struct rondo_queue *queue, struct rondo_request *reques
 static int run_small(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
+    const struct rondo_device_kind *kind = runtime->device->kind;
     const uint64_t started = begin(request);
-    if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
+    uint32_t instruction = 0;
+    if ((request->steps.count > 0 && kind->run_steps(runtime->device, request->lane->index, request->slot, request->operation,
+                                                     &request->steps, waits, &instruction)) ||
+        kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), instruction, waits)) {
         count_inline(runtime->queue, request, started);
         return 1;
     }
@@ -350,7 +357,7 @@ static int run_large(struct rondo_request *request)
     request->lane->requests->held = request;
     const struct rondo_operation *fresh = freshen(request);
     rondo_lock_drop(&runtime->queue->lock);
-    const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 1);
+    const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 0, 1);
     finish_large(request, done);
     return done;
 }
