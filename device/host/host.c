@@ -328,7 +328,7 @@ static int assist_step(struct rondo_device *device)
     return run_round(host_of(device), 0, 1);
 }
 
-#define STEP_LOOKS 400 /* before the engine, which knows how to wait, takes over */
+#define STEP_LOOKS 64 /* before the engine, which knows how to wait, takes over */
 
 static int run_steps(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *operation,
                      const struct rondo_short_steps *steps, int waits, uint32_t *instruction)
