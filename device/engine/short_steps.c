@@ -8,6 +8,7 @@
 #include "device/engine/slices.h"
 #include "device/engine/waits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- finding ---- */
@@ -116,14 +117,23 @@ static int append(const struct rondo_operation *operation, const struct rondo_in
 void rondo_short_steps_find(const struct rondo_operation *operation, struct rondo_short_steps *found)
 {
     const struct rondo_part *part = operation->parts;
-    found->count = found->moved = 0;
-    found->sent = 0;
+    struct rondo_short_step steps[RONDO_SHORT_STEPS];
+    *found = (struct rondo_short_steps){.steps = steps};
     int all = operation->plain_slots && operation->blocks == 1 && operation->tiles == 1 && operation->slices == 1 &&
               operation->rate == 0 && part->instruction_count <= UINT8_MAX;
     for (uint32_t i = 0; all && i < part->instruction_count; i++)
         all = append(operation, &part->instructions[i], found);
-    if (!all)
+    found->steps = all && found->count > 0 ? malloc(found->count * sizeof(*steps)) : NULL;
+    if (found->steps != NULL)
+        memcpy(found->steps, steps, found->count * sizeof(*steps));
+    else
         found->count = 0;
+}
+
+void rondo_short_steps_forget(struct rondo_short_steps *found)
+{
+    free(found->steps);
+    *found = (struct rondo_short_steps){0};
 }
 
 /* ---- running ---- */
@@ -182,6 +192,7 @@ static void fetch_next(const struct rondo_operation *operation, const struct ron
 static void fetch_ahead(const struct rondo_operation *operation, const struct rondo_short_step *step,
                         const struct rondo_short_step *last)
 {
+    last = last - step > RONDO_FETCH_AHEAD ? step + RONDO_FETCH_AHEAD : last;
     for (; step < last && (step->action == RONDO_SHORT_RECEIVE || step->action == RONDO_SHORT_REDUCE); step++)
         for (uint32_t i = 0; i < step->ends; i++) {
             const struct rondo_end *end = end_at(operation, step, i);

@@ -9,7 +9,7 @@
 
 #include "device/abi/structures.h"
 
-#define RONDO_SHORT_STEPS       8    /* most of an operation; a longer one takes so long that the rest hardly counts */
+#define RONDO_SHORT_STEPS       32   /* most of an operation: as an all-to-all of 16 ranks has */
 #define RONDO_SHORT_STEPS_BYTES 2048 /* most of a step */
 
 enum rondo_short_action { RONDO_SHORT_COPY, RONDO_SHORT_SEND, RONDO_SHORT_RECEIVE, RONDO_SHORT_REDUCE };
@@ -32,11 +32,13 @@ struct rondo_short_steps {
     uint32_t count; /* 0: the operation has none */
     uint32_t moved; /* primitives, and payload bytes sent, for the statistics */
     uint64_t sent;
-    struct rondo_short_step steps[RONDO_SHORT_STEPS];
+    struct rondo_short_step *steps; /* [count]; owned */
 };
 
-/* Works out the steps of an operation that is bound; count is 0 where it is not of the kind. */
+/* Works out the steps of an operation that is bound; count is 0 where it is not of the kind, and without memory. */
 void rondo_short_steps_find(const struct rondo_operation *operation, struct rondo_short_steps *found);
+/* Frees them. */
+void rondo_short_steps_forget(struct rondo_short_steps *found);
 
 /* Carries out the steps as far as each finds what it waits for within so many looks (1 at least). Returns how many. */
 uint32_t rondo_short_steps_run(const struct rondo_operation *operation, const struct rondo_short_steps *all, uint32_t looks);

@@ -171,6 +171,7 @@ void rondo_request_destroy(struct rondo_request *request)
     if (request->counted)
         __atomic_fetch_sub(&request->comm->requests->persistent_here, 1, __ATOMIC_RELAXED);
     rondo_operation_unbind(request);
+    rondo_short_steps_forget(&request->steps);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
     rondo_close_buffers(request->comm, request->windows);

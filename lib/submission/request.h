@@ -59,7 +59,7 @@ struct rondo_request {
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
     struct rondo_residual *residual; /* with error feedback; used until the request is unbound */
-    struct rondo_short_steps steps;  /* rondo_request_classify sets them */
+    struct rondo_short_steps steps;  /* rondo_request_classify sets them; owned */
     /* Queue lock: */
     uint64_t number;        /* its place among the operations that were started in the lane */
     uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */

@@ -256,7 +256,7 @@ void rondo_request_classify(struct rondo_request *request)
 {
     request->may_inline = may_run_inline(request);
     request->small_inline = request->may_inline && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
-    request->steps.count = 0;
+    rondo_short_steps_forget(&request->steps);
     if (request->small_inline)
         rondo_short_steps_find(request->operation, &request->steps);
     const struct rondo_blocks blocks = rondo_call_blocks(request->comm, request->call.kind);

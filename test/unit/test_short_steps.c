@@ -31,6 +31,7 @@ static struct {
 static int set_up(void **state)
 {
     (void) state;
+    rondo_short_steps_forget(&rank.steps);
     memset(&rank, 0, sizeof(rank));
     for (int e = 0; e < ENDS; e++)
         rank.ends[e] = (struct rondo_end){.watched = &rank.watched[e],
@@ -87,6 +88,7 @@ static uint32_t run(void)
 
 static void find(uint32_t count)
 {
+    rondo_short_steps_forget(&rank.steps);
     rondo_short_steps_find(&rank.operation, &rank.steps);
     assert_int_equal(rank.steps.count, count);
 }
@@ -201,6 +203,11 @@ static void test_has_none(void **state)
     find(0);
 }
 
+static int take_down(void **state)
+{
+    return set_up(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,5 +217,5 @@ int main(void)
         cmocka_unit_test_setup(test_other_kinds, set_up),
         cmocka_unit_test_setup(test_has_none, set_up),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, take_down);
 }
