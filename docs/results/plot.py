@@ -6,7 +6,7 @@ import io
 import re
 import sys
 
-from tables import COLLECTIVES, HERE, faster_rival, load, size_text
+from tables import COLLECTIVES, GPU_COLLECTIVES, HERE, faster_rival, gpu_rows, load, size_text
 
 PLOTS = HERE / "plots"
 THEMES = {
@@ -48,12 +48,11 @@ def host_collectives():
 
 
 def gpu_allreduce():
-    return [("", [(f"{ranks} GPUs", points(load(f"gpu-{ranks}-allreduce-stream").rows)) for ranks in (2, 4)])]
+    return [("", [(f"{ranks} GPUs", points(gpu_rows("all-reduce, stream", ranks))) for ranks in (2, 4)])]
 
 
 def gpu_collectives():
-    return [(f"{ranks} GPUs", [(COLLECTIVES[name], points(load(f"gpu-{ranks}-collectives-stream").select(collective=name)))
-                               for name in ("allgather", "reduce_scatter", "alltoall", "bcast", "reduce", "sendrecv")]) for ranks in (2, 4)]
+    return [(f"{ranks} GPUs", [(COLLECTIVES[name], points(gpu_rows(f"{name}, stream", ranks))) for name in GPU_COLLECTIVES]) for ranks in (2, 4)]
 
 
 def network_veth():
@@ -82,10 +81,10 @@ CHARTS = {
                               host_collectives, limits=(0.17, 6)),
     "gpu-allreduce": Chart("All-reduce on H200 GPUs: Rondo's speed against NCCL 2.28.3",
                            "NCCL's time / Rondo's time, stream mode, NVLink, NVLS off; above 1 Rondo is faster",
-                           ["gpu-2-allreduce-stream", "gpu-4-allreduce-stream"], gpu_allreduce, limits=(0.86, 2.1)),
+                           ["gpu-bench"], gpu_allreduce, limits=(0.86, 2.1)),
     "gpu-collectives": Chart("Other collectives on H200 GPUs: Rondo's speed against NCCL 2.28.3",
                              "NCCL's time / Rondo's time, stream mode, NVLink, NVLS off; above 1 Rondo is faster",
-                             ["gpu-2-collectives-stream", "gpu-4-collectives-stream"], gpu_collectives, limits=(0.83, 2.1)),
+                             ["gpu-bench"], gpu_collectives, limits=(0.83, 2.1)),
     "network-veth": Chart("All-reduce between two hosts over TCP: Rondo's speed against Open MPI 4.1.4",
                           "Open MPI's time / Rondo's time, UCX over TCP on a veth pair; band: the runs but the two most extreme", ["network-veth"],
                           network_veth, limits=(0.7, 2.7), bands=veth_band),

@@ -13,6 +13,7 @@ METADATA = ("title", "machine", "date", "command", "unit", "rival", "runs", "lib
 COLLECTIVES = {"allreduce": "all-reduce", "bcast": "broadcast", "allgather": "all-gather", "alltoall": "all-to-all",
                "reduce": "reduce", "reduce_scatter": "reduce-scatter", "reduce_scatter_block": "reduce-scatter",
                "sendrecv": "send/receive"}
+GPU_COLLECTIVES = ("allgather", "reduce_scatter_block", "alltoall", "bcast", "reduce", "sendrecv")
 TORCH_PARALLEL = ["torch-parallel", "torch-parallel-dropin", "torch-parallel-gloo"]
 SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
@@ -219,19 +220,28 @@ def times_beside_peer(name, peer, extra=()):
                    for row in rows], 0)
 
 
+def gpu_rows(name, ranks):
+    """What one table of `make gpu-bench` holds."""
+    rows = load("gpu-bench").select(table=f"{name}, {ranks} GPUs")
+    if not rows:
+        raise KeyError(f"gpu-bench has no table {name}, {ranks} GPUs")
+    return [{**row, "ranks": ranks} for row in rows]
+
+
 def gpu_allreduce():
     """One table for the README: times and ratios on 2 and 4 GPUs, at some of the sizes."""
     lines, across = [], [str(size) for size in (8, 8 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20)]
     for ranks in (2, 4):
-        rows = {row["bytes"]: row for row in load(f"gpu-{ranks}-allreduce-stream").rows}
+        rows = {str(row["bytes"]): row for row in gpu_rows("all-reduce, stream", ranks)}
         lines += [[f"{ranks} GPUs, us", *(number(rows[size]["time_us"]) for size in across)],
                   ["ratio to NCCL", *(ratio(rows[size]["ratio"]) for size in across)]]
     return render(["", *(size_text(size) for size in across)], lines)
 
 
 def gpu_allreduce_of(ranks):
-    extra = [("of the runs", lambda row: span(row["ratio_low"], row["ratio_high"]))] if ranks == 2 else []
-    return times_beside_peer(f"gpu-{ranks}-allreduce-stream", "NCCL, us", [*extra, ("goal", lambda row: row["target"])])
+    return render(["size", "Rondo, us", "NCCL, us", "ratio", "blocks"],
+                  [[size_text(row["bytes"]), number(row["time_us"]), number(row["peer_time_us"]), ratio(row["ratio"]), f"{row['stream_blocks']:.0f}"]
+                   for row in gpu_rows("all-reduce, stream", ranks)], 0)
 
 
 def gpu_second_machine():
@@ -240,12 +250,33 @@ def gpu_second_machine():
 
 
 def gpu_collectives_of(ranks):
-    return pivot(load(f"gpu-{ranks}-collectives-stream").rows, ["collective"], ["collective"], lambda row: ratio(row["ratio"]))
+    return pivot([row for name in GPU_COLLECTIVES for row in gpu_rows(f"{name}, stream", ranks)], ["collective"], ["collective"],
+                 lambda row: ratio(row["ratio"]))
+
+
+def time_and_ratio(row):
+    return f"{number(row['time_us'])} us, {ratio(row['ratio'])}"
 
 
 def gpu_from_host():
-    return pivot(load("gpu-allreduce-from-host").rows, ["ranks", "mode"], ["GPUs", "mode"],
-                 lambda row: f"{number(row['time_us'])} us, {ratio(row['ratio'])}")
+    return pivot([row for ranks in (2, 4) for row in gpu_rows("all-reduce, persistent", ranks)], ["ranks"], ["GPUs"], time_and_ratio)
+
+
+def gpu_collectives_from_host():
+    return pivot([row for name in GPU_COLLECTIVES for ranks in (2, 4) for row in gpu_rows(f"{name}, persistent", ranks)], ["collective", "ranks"],
+                 ["collective", "GPUs"], time_and_ratio)
+
+
+def gpu_blocks():
+    """What few multiprocessors carry: GB/s each way, and in brackets the ratio to NCCL on all it takes."""
+    rows = [{**row, "blocks": blocks} for ranks in (2, 4) for blocks in (2, 4, 8, 16, 32)
+            for row in gpu_rows(f"all-reduce, stream, registered, {blocks} blocks", ranks)]
+    return pivot(rows, ["ranks", "blocks"], ["GPUs", "blocks"], lambda row: f"{number(row['busbw_gbs'])} GB/s ({ratio(row['ratio'])})")
+
+
+def gpu_copy_engines():
+    return pivot([row for name in ("allgather", "alltoall", "bcast") for ranks in (2, 4) for row in gpu_rows(f"{name}, copy engines", ranks)],
+                 ["collective", "ranks"], ["collective", "GPUs"], time_and_ratio)
 
 
 def gpu_gradients():
@@ -265,7 +296,13 @@ def gpu_move_tma(ranks, column):
 
 
 def gpu_host_memory():
-    return pivot(load("gpu-allreduce-through-host-memory").rows, ["ranks"], ["GPUs"], lambda row: f"{number(row['time_us'])} us, {ratio(row['ratio'])}")
+    return pivot([row for ranks in (2, 4) for row in gpu_rows("all-reduce, stream, through host memory", ranks)], ["ranks"], ["GPUs"], time_and_ratio)
+
+
+def gpu_coded_host_memory():
+    """Compressed, beside the same uncompressed in turn."""
+    rows = [{**row, "rate": rate} for rate in (16, 8) for row in gpu_rows(f"all-reduce, stream, through host memory, {rate} bits a value", 4)]
+    return pivot(rows, ["rate"], ["bits a value"], lambda row: f"{number(row['time_us'])} us, {ratio(row['plain_time_us'] / row['time_us'])}")
 
 
 def network_veth():
@@ -446,18 +483,22 @@ TABLES = {
     "host-openmpi-4-allreduce": (host_openmpi_4, ["host-16-cores-openmpi-4-allreduce"]),
     "host-openmpi-4-collectives": (host_openmpi_4_collectives, ["host-16-cores-openmpi-4-collectives"]),
     "host-openmpi-4-2-cores": (host_openmpi_4_two_cores, ["host-2-cores-openmpi-4"]),
-    "gpu-allreduce": (gpu_allreduce, ["gpu-2-allreduce-stream", "gpu-4-allreduce-stream"]),
-    "gpu-2-allreduce": (lambda: gpu_allreduce_of(2), ["gpu-2-allreduce-stream"]),
-    "gpu-4-allreduce": (lambda: gpu_allreduce_of(4), ["gpu-4-allreduce-stream"]),
+    "gpu-allreduce": (gpu_allreduce, ["gpu-bench"]),
+    "gpu-2-allreduce": (lambda: gpu_allreduce_of(2), ["gpu-bench"]),
+    "gpu-4-allreduce": (lambda: gpu_allreduce_of(4), ["gpu-bench"]),
     "gpu-2-allreduce-second-machine": (gpu_second_machine, ["gpu-2-allreduce-stream-second-machine"]),
-    "gpu-2-collectives": (lambda: gpu_collectives_of(2), ["gpu-2-collectives-stream"]),
-    "gpu-4-collectives": (lambda: gpu_collectives_of(4), ["gpu-4-collectives-stream"]),
-    "gpu-from-host": (gpu_from_host, ["gpu-allreduce-from-host"]),
+    "gpu-2-collectives": (lambda: gpu_collectives_of(2), ["gpu-bench"]),
+    "gpu-4-collectives": (lambda: gpu_collectives_of(4), ["gpu-bench"]),
+    "gpu-from-host": (gpu_from_host, ["gpu-bench"]),
+    "gpu-collectives-from-host": (gpu_collectives_from_host, ["gpu-bench"]),
+    "gpu-blocks": (gpu_blocks, ["gpu-bench"]),
+    "gpu-copy-engines": (gpu_copy_engines, ["gpu-bench"]),
+    "gpu-coded-host-memory": (gpu_coded_host_memory, ["gpu-bench"]),
     "gpu-gradients": (gpu_gradients, ["gpu-gradients"]),
     "gpu-direct-write": (gpu_direct_write, ["gpu-2-direct-write"]),
     "gpu-2-move-tma": (lambda: gpu_move_tma(2, "time_us"), ["gpu-2-move-tma"]),
     "gpu-4-move-tma": (lambda: gpu_move_tma(4, "busbw_gbs"), ["gpu-4-move-tma"]),
-    "gpu-host-memory": (gpu_host_memory, ["gpu-allreduce-through-host-memory"]),
+    "gpu-host-memory": (gpu_host_memory, ["gpu-bench"]),
     "network-veth": (network_veth, ["network-veth"]),
     "network-gigabit": (network_gigabit, ["network-gigabit"]),
     "network-hierarchical": (network_hierarchical, ["network-hierarchical"]),

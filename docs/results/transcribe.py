@@ -116,14 +116,6 @@ def files():
 
     # -- GPUs --
     stream = "build/rondo bench {collective} --device cuda --ranks {ranks} --mode stream -b {low} -e {high} -f 4 --peer nccl"
-    columns = ["collective", "ranks", "bytes", "time_us", "peer_time_us", "ratio"]
-    rows = table(gpu, "all-reduce, stream, 2 GPUs")
-    yield ("gpu-2-allreduce-stream",
-           of("All-reduce in stream mode on 2 GPUs beside NCCL", H200_2, "2026-11-22",
-              "build/rondo bench allreduce --device cuda --ranks 2 --mode stream -b 8 -e 512M -f 4 --peer nccl",
-              "us; ratio = NCCL's time / Rondo's", NCCL, "medians of three runs", gpu),
-           [*columns, "ratio_low", "ratio_high", "target"],
-           [["allreduce", 2, size(row[0]), *row[1:4], *row[4].split("-"), row[5]] for row in rows[1:]])
     text = document("README.md")
     text = text[text.index("| on another machine, NCCL at"):].splitlines()[:2]
     head = [size(cell) for cell in table("README.md", "| 8 B | 512 B | 8 KiB")[0][1:]]
@@ -132,31 +124,6 @@ def files():
            of("All-reduce in stream mode on 2 GPUs beside NCCL, another machine", H200_2 + " (another machine; NCCL's small all-reduces take 7.1 us)",
               "2026-11-22", "make gpu-bench", "us; ratio = NCCL's time / Rondo's", NCCL, "medians of two runs", "README.md"),
            ["collective", "ranks", "bytes", "time_us", "ratio"], [["allreduce", 2, *row] for row in zip(head, times, ratios)])
-    rows = table(gpu, "all-reduce, stream, 4 GPUs")
-    yield ("gpu-4-allreduce-stream",
-           of("All-reduce in stream mode on 4 GPUs beside NCCL", H200_4, "2026-11-22", "make gpu-bench",
-              "us; ratio = NCCL's time / Rondo's", NCCL, "one run", gpu),
-           [*columns, "target"], [["allreduce", 4, size(row[0]), *row[1:5]] for row in rows[1:]])
-    for ranks, runs in ((2, "medians of three runs"), (4, "one run")):
-        rows = table(gpu, f"stream, {ranks} GPUs | 1 KiB")
-        yield (f"gpu-{ranks}-collectives-stream",
-               of(f"Collectives in stream mode on {ranks} GPUs beside NCCL", H200_2 if ranks == 2 else H200_4, "2026-11-22",
-                  stream.format(collective="{collective}", ranks=ranks, low="1K", high="1G"), "ratio = NCCL's time / Rondo's", NCCL, runs, gpu),
-               ["collective", "ranks", "bytes", "ratio"], [[COLLECTIVES[row[0]], ranks, *row[1:]] for row in by_size(rows, 1, 1)])
-    first = prose(gpu, r"From the host, persistent \(NCCL with the same waiting, ratio\): ([\d.]+) us at 8 B \(([\d.]+), ([\d.]+); target 6, on 4 GPUs\), "
-                       r"([\d.]+) at 8 KiB \(([\d.]+)\), ([\d.]+) at 128 KiB \(([\d.]+)\), ([\d.]+) at 512 KiB \(([\d.]+)\)")
-    blocking = prose(gpu, r"take ([\d.]+) us at 8 B \(NCCL with the same waiting ([\d.]+): ([\d.]+) times its speed; .*?\), ([\d.]+) at 32 KiB "
-                          r"\(([\d.]+)\), ([\d.]+) at 512 KiB \(([\d.]+)\)\. Preemption")
-    four = prose(gpu, r"Persistent ([\d.]+) us at 8 B \(([\d.]+) times as fast as NCCL with the same waiting; target 6 us\), "
-                      r"([\d.]+) us at 32 KiB \(([\d.]+)\), ([\d.]+) at 512 KiB \(([\d.]+)\)")
-    yield ("gpu-allreduce-from-host",
-           of("All-reduce started and waited for by the host beside NCCL with the same waiting", "2 and 4 NVIDIA H200 joined by NVLink (NVSwitch), driver 580",
-              "2026-11-22", "build/rondo bench allreduce --device cuda --ranks {ranks} --mode {mode} -b 8 -e 1M -f 4 --peer nccl",
-              "us; ratio = NCCL's time / Rondo's", NCCL, "2 GPUs: medians of three runs; 4 GPUs: one run", gpu),
-           ["collective", "ranks", "mode", "bytes", "time_us", "ratio"],
-           [["allreduce", 2, "persistent", *row] for row in ((8, first[0], first[2]), (8192, *first[3:5]), (131072, *first[5:7]), (524288, *first[7:9]))]
-           + [["allreduce", 2, "blocking", *row] for row in ((8, blocking[0], blocking[2]), (32768, *blocking[3:5]), (524288, *blocking[5:7]))]
-           + [["allreduce", 4, "persistent", *row] for row in ((8, *four[:2]), (32768, *four[2:4]), (524288, *four[4:6]))])
     two = prose(gpu, r"take ([\d.]+) to ([\d.]+) ms in one order \(NCCL ([\d.]+): ([\d.]+) to ([\d.]+) times as fast\) and ([\d.]+) to ([\d.]+) ms in another "
                      r"random order on each GPU, where NCCL would hang \(([\d.]+) to ([\d.]+) times")
     four = prose(gpu, r"The gradients of a ResNet-50 ([\d.]+) and ([\d.]+) ms in two runs \(NCCL ([\d.]+)\)")
@@ -197,17 +164,6 @@ def files():
            of("The TMA mover on 2 GPUs", H200_2, "2026-11-22",
               "RONDO_PROTOCOL=bulk build/rondo bench {collective} --device cuda --ranks 2 --mode stream -b 16M -e 1G -f 4 --peer nccl", "us", NCCL,
               "one run", gpu), ["collective", "mover", "blocks", "bytes", "time_us"], found)
-    rows = table(gpu, "all-reduce | 1 MiB | 4 MiB")
-    found = []
-    for row in rows[1:]:
-        times = clean(row[0][row[0].rindex(";") + 1:row[0].rindex(" us")].replace(", ", ";").replace(",", "")).split(";")
-        for head, cell, time in zip(rows[0][1:], row[1:], times):
-            found.append(["allreduce", row[0][0], size(head), time.strip(), cell])
-    yield ("gpu-allreduce-through-host-memory",
-           of("All-reduce through host memory beside NCCL with NCCL_P2P_DISABLE=1", "2 and 4 NVIDIA H200, driver 580", "2026-11-22",
-              "build/rondo bench allreduce --device cuda --ranks {ranks} --mode stream --transports shm -b 1M -e 256M -f 4 --peer nccl",
-              "us; ratio = NCCL's time / Rondo's", NCCL, "one run", gpu, target="1.2"),
-           ["collective", "ranks", "bytes", "time_us", "ratio"], found)
     yield from gpu_gains(gpu, of)
 
     # -- network --

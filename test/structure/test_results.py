@@ -70,7 +70,7 @@ def test_no_table_of_figures_is_typed_by_hand():
 def test_a_changed_digit_in_a_document_is_found(copy):
     page = copy / "docs" / "page.md"
     page.write_text("# Page\n\n<!-- generated: host-allreduce -->\n<!-- end -->\n\n"
-                    "Takes <!-- generated: value gpu-2-allreduce-stream time_us bytes=8 --><!-- end --> us.\n")
+                    "Takes <!-- generated: value gpu-2-allreduce-stream-second-machine time_us bytes=8 --><!-- end --> us.\n")
     assert draw(copy, "tables").returncode == 0
     text = page.read_text()
     assert MARKER.search(text).group(1).count("|") > 10 and re.search(r"--> *\d[\d.]* *<!-- end --> us", text), text
