@@ -15,15 +15,11 @@
 #include "device/move/mover_table.h"
 #include "device/reduce/cuda_elements.h"
 
-#define RONDO_VECTOR_ROW      (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
+#define RONDO_VECTOR_ROW       (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
 /* Rows of a warp's tile, by the number of sources: as many loads as the registers have room for. */
-#define RONDO_VECTOR_ROWS_ONE 8
-#ifndef RONDO_VECTOR_ROWS_TWO
-#define RONDO_VECTOR_ROWS_TWO 6
-#endif
-#ifndef RONDO_VECTOR_ROWS_MANY
+#define RONDO_VECTOR_ROWS_ONE  8
+#define RONDO_VECTOR_ROWS_TWO  6
 #define RONDO_VECTOR_ROWS_MANY 2
-#endif
 
 /* A thread's view of the slice operation; the first two pointers of each kind are in registers. */
 struct rondo_vector {
@@ -175,8 +171,8 @@ RONDO_CUDA_INLINE void rondo_vector_reduce_many(int type, int rows, const struct
     rondo_vector_store(vector, offset, rows, result);
 }
 
-/* Moves tiles of at most RONDO_VECTOR_TOGETHER sources, a warp each: the next tile's loads are under way while this one is
- * stored. Loads from peers take microseconds, and a block that has none under way then needs twice as many blocks beside it. */
+/* Moves tiles of at most RONDO_VECTOR_TOGETHER sources, a warp each: the next tile's loads, which take microseconds from a
+ * peer, are under way while this one is stored. */
 RONDO_CUDA_INLINE void rondo_vector_tiles_of_few(int type, const struct rondo_vector *vector, uint64_t at, uint64_t step,
                                                  uint64_t end)
 {

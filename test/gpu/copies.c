@@ -21,7 +21,7 @@
         CHECK(cuda_error == cudaSuccess, "%s", cudaGetErrorString(cuda_error));                                                \
     } while (0)
 
-enum { MOST = 1 << 18, ROUNDS = 20, FAR = 4096 };
+enum { MOST = 1 << 19, ROUNDS = 20, FAR = 4096 };
 
 static const char *scenario = "all";
 
@@ -124,6 +124,36 @@ static void all_kinds(struct rank *me, struct memory *memory, size_t count, int 
     MUST(rondo_bcast_on_stream(memory->recv, count, RONDO_INT32, root, me->world, stream));
     CUDA(cudaStreamSynchronize(stream));
     check(me, memory, "broadcast", memory->recv, count, root, round, 0);
+}
+
+/* Broadcasts of a whole buffer, from each root in turn, without a wait between them: among three ranks and more they are so
+ * large that they go from rank to rank. */
+static void broadcasts(struct rank *me)
+{
+    struct memory memory;
+    const size_t count = (size_t) MOST * (size_t) me->size;
+    set_up(me, &memory);
+    const uint32_t before = count_issued(me);
+    fill(me, &memory, memory.recv, 0, count, memory.streams[0]);
+    MUST(rondo_barrier(me->world));
+    for (int round = 0; round < ROUNDS; round++) {
+        STEP("enqueuing broadcast %d", round);
+        MUST(rondo_bcast_on_stream(memory.recv, count, RONDO_INT32, round % me->size, me->world, memory.streams[0]));
+    }
+    STEP("waiting for %d broadcasts", ROUNDS);
+    CUDA(cudaStreamSynchronize(memory.streams[0]));
+    check(me, &memory, "broadcasts in a row", memory.recv, count, 0, 0, 0);
+    for (int root = 0; root < me->size; root++) {
+        fill(me, &memory, memory.recv, root, count, memory.streams[0]);
+        MUST(rondo_bcast_on_stream(memory.recv, count, RONDO_INT32, root, me->world, memory.streams[0]));
+        STEP("waiting for the broadcast from %d", root);
+        CUDA(cudaStreamSynchronize(memory.streams[0]));
+        check(me, &memory, "large broadcast", memory.recv, count, root, root, 0);
+        MUST(rondo_barrier(me->world)); /* no rank fills its buffer while a peer writes there */
+    }
+    CHECK(me->size == 1 || count_issued(me) == before + (uint32_t) (ROUNDS + me->size),
+          "copy engines have done %u of %d broadcasts", count_issued(me) - before, ROUNDS + me->size);
+    take_down(me, &memory);
 }
 
 static void sizes(struct rank *me)
@@ -257,7 +287,8 @@ static void abandoned(struct rank *me)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"sizes", sizes}, {"pipelines", pipelines}, {"captured", captured}, {"rates", rates}};
+} scenarios[] = {
+    {"sizes", sizes}, {"broadcasts", broadcasts}, {"pipelines", pipelines}, {"captured", captured}, {"rates", rates}};
 
 static void run(struct rank *me)
 {
@@ -277,7 +308,7 @@ int main(int argc, char **argv)
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL,
          "ranks as threads; 0: this process is one of a job; -1: that under mpirun, else one a GPU, three on a single one"},
-        {"--scenario", NULL, &scenario, "sizes, pipelines, captured, rates, abandoned or all"},
+        {"--scenario", NULL, &scenario, "sizes, broadcasts, pipelines, captured, rates, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
