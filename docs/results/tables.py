@@ -170,9 +170,7 @@ def host_multicast():
 
 
 def host_two_cores():
-    return render(["collective", "ratio, mean of the sizes", "lowest", "at"],
-                  [[COLLECTIVES[row["collective"]], ratio(row["ratio_mean"]), ratio(row["ratio_lowest"]), size_text(row["bytes_of_lowest"])]
-                   for row in load("host-2-cores").rows])
+    return pivot([row for row in load("host-2-cores").rows if row["bytes"] > 0], ["collective"], ["collective"], lambda row: ratio(row["ratio"]))
 
 
 def host_openmpi_4():
