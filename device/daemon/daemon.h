@@ -422,13 +422,11 @@ RONDO_FUNCTION int rondo_run_steps(const struct rondo_daemon *daemon, struct ron
                                    uint32_t looks, uint32_t *instruction)
 {
     const uint32_t done = rondo_short_steps_run(operation, steps, looks);
+    rondo_short_steps_count(steps, done, &block->report->statistics);
     if (done < steps->count) {
-        *instruction = steps->steps[done].instruction;
+        *instruction = (uint32_t) (steps->steps[done].instruction - operation->parts->instructions);
         return 0;
     }
-    struct rondo_block_statistics *statistics = &block->report->statistics;
-    rondo_count(&statistics->primitives, steps->moved);
-    rondo_count(&statistics->bytes_sent, steps->sent);
     rondo_count_inline(&daemon->lanes[number], daemon->lanes[number].submitted, slot);
     return 1;
 }

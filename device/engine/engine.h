@@ -162,7 +162,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             rondo_publish(run);
         if (ahead && (instruction->actions & RONDO_RECEIVE))
             for (uint32_t i = 0; i < instruction->receive_count; i++)
-                rondo_fetch_next(run, rondo_end_of(run, instruction->receive_first + i), 0);
+                rondo_fetch_next(run->part, rondo_end_of(run, instruction->receive_first + i), 0);
     }
     run->slice = 0;
     return 1;

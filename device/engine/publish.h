@@ -58,14 +58,14 @@ RONDO_FUNCTION void rondo_fill(struct rondo_end *end)
 
 /* After a slot that had come before it was looked for: has the next one fetched, if its sender may have filled that, too. skip:
  * bytes of the payload before what this rank takes of it. */
-RONDO_FUNCTION void rondo_fetch_next(const struct rondo_run *run, const struct rondo_end *end, size_t skip)
+RONDO_FUNCTION void rondo_fetch_next(const struct rondo_part *part, const struct rondo_end *end, size_t skip)
 {
 #if defined(__CUDACC__)
-    (void) run; /* such connectors are the host's */
+    (void) part; /* such connectors are the host's */
     (void) end;
     (void) skip;
 #else
-    if (!run->part->only_receives || !rondo_has_tails_in_slots(end))
+    if (!part->only_receives || !rondo_has_tails_in_slots(end))
         return;
     rondo_fetch_to_read(rondo_tail(end, end->position, end->watched));
     if (skip > 0)

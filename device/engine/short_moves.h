@@ -92,16 +92,16 @@ RONDO_FUNCTION void rondo_send_short(const struct rondo_run *run, const struct r
 }
 
 /* Reduces count elements of this rank's chunk with what all others have sent of it, in the order of ranks. */
-RONDO_FUNCTION void rondo_reduce_short(const struct rondo_run *run, const struct rondo_instruction *instruction,
-                                       const char *own, char *local, uint64_t count, size_t slot_offset)
+RONDO_FUNCTION void rondo_reduce_short(const struct rondo_operation *operation, const struct rondo_part *part,
+                                       const struct rondo_instruction *instruction, const char *own, char *local,
+                                       uint64_t count, size_t slot_offset)
 {
-    const struct rondo_operation *operation = run->operation;
     const void *sources[RONDO_REDUCE_SOURCES_MAX];
     void *destination = local;
     const uint32_t received = instruction->receive_count,
                    place = instruction->local_place < received ? instruction->local_place : received;
     for (uint32_t i = 0; i < received; i++)
-        sources[i < place ? i : i + 1] = rondo_slot(rondo_end_of(run, instruction->receive_first + i)) + slot_offset;
+        sources[i < place ? i : i + 1] = rondo_slot(rondo_part_end(part, instruction->receive_first + i)) + slot_offset;
     sources[place] = own;
     rondo_reduce_elements(
         &(struct rondo_reduction){.dst = &destination,
@@ -139,7 +139,7 @@ RONDO_FUNCTION int rondo_move_short(const struct rondo_run *run, const struct ro
                                    ? rondo_slot(rondo_end_of(run, instruction->receive_first)) + slot_offset
                                    : rondo_local_chunk(run, instruction->source_buffer, instruction->source_index + k, stretch);
             if (actions & RONDO_REDUCE)
-                rondo_reduce_short(run, instruction, from, local, count, slot_offset);
+                rondo_reduce_short(operation, run->part, instruction, from, local, count, slot_offset);
             else if (local != from)
                 memcpy(local, from, bytes);
         }
@@ -223,7 +223,7 @@ RONDO_FUNCTION void rondo_run_short(struct rondo_run *run)
             rondo_copy_short(rondo_local(run, instruction->destination_buffer, measured, stretch), rondo_slot(end) + skip,
                              bytes);
             end->position++;
-            rondo_fetch_next(run, end, skip);
+            rondo_fetch_next(run->part, end, skip);
             rondo_tell_sender(end);
         } else if (instruction->actions & RONDO_SEND) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first);

@@ -13,13 +13,6 @@
 
 /* ---- finding ---- */
 
-/* Bytes of a chunk, all of which its one slice covers. */
-static uint64_t chunk_bytes(const struct rondo_operation *operation, enum rondo_buffer buffer, uint32_t index)
-{
-    const uint64_t count = rondo_chunk_extent(&operation->layouts[buffer], index).count;
-    return (count < operation->tile ? count : operation->tile) * operation->element_bytes;
-}
-
 static uint64_t chunk_place(const struct rondo_operation *operation, enum rondo_buffer buffer, uint32_t index)
 {
     return rondo_chunk_extent(&operation->layouts[buffer], index).offset * operation->element_bytes;
@@ -52,11 +45,10 @@ static struct rondo_short_step step_of(const struct rondo_operation *operation, 
     const uint8_t actions = instruction->actions;
     const enum rondo_buffer source = (enum rondo_buffer) instruction->source_buffer,
                             destination = (enum rondo_buffer) instruction->destination_buffer;
-    struct rondo_short_step step = {.source = instruction->source_buffer,
-                                    .destination = instruction->destination_buffer,
-                                    .instruction = (uint8_t) (instruction - part->instructions)};
-    const uint64_t bytes = actions & RONDO_COPY ? chunk_bytes(operation, destination, instruction->destination_index + k)
-                                                : chunk_bytes(operation, source, instruction->source_index + k);
+    struct rondo_short_step step = {
+        .source = instruction->source_buffer, .destination = instruction->destination_buffer, .instruction = instruction};
+    const struct rondo_stretch whole = {0, operation->tile}; /* there is one slice */
+    const uint64_t bytes = rondo_covered(rondo_measured_chunk(operation, instruction, k), whole) * operation->element_bytes;
     step.bytes = bytes <= RONDO_SHORT_STEPS_BYTES ? (uint32_t) bytes : UINT32_MAX;
     if (actions & RONDO_COPY)
         step.to = chunk_place(operation, destination, instruction->destination_index + k);
@@ -69,8 +61,6 @@ static struct rondo_short_step step_of(const struct rondo_operation *operation, 
         step.ends = instruction->receive_count;
         step.drops = actions == RONDO_RECEIVE;
         step.slot_offset = instruction->slot_chunk * (uint32_t) rondo_slice_op_bytes(step.bytes);
-        step.place = instruction->local_place < step.ends ? instruction->local_place : step.ends;
-        step.finish = (instruction->flags & RONDO_FINISH) != 0;
     } else if (actions & RONDO_SEND) {
         step.action = RONDO_SHORT_SEND;
         step.end = rondo_part_end(part, instruction->send_first);
@@ -102,13 +92,12 @@ static int append(const struct rondo_operation *operation, const struct rondo_in
         return 1;
     }
     found->steps[begin].first = found->steps[found->count - 1].last = 1;
-    found->moved++;
-    found->sent += only->action == RONDO_SHORT_SEND ? slot_offset : 0;
     if (instruction->actions == SENDS_COPY) { /* the copy by itself, which waits for nothing */
         if (found->count == RONDO_SHORT_STEPS)
             return 0;
         struct rondo_short_step copy = *only;
         copy.action = RONDO_SHORT_COPY;
+        copy.last = 0; /* the instruction counts once */
         found->steps[found->count++] = copy;
     }
     return 1;
@@ -120,7 +109,7 @@ void rondo_short_steps_find(const struct rondo_operation *operation, struct rond
     struct rondo_short_step steps[RONDO_SHORT_STEPS];
     *found = (struct rondo_short_steps){.steps = steps};
     int all = operation->plain_slots && operation->blocks == 1 && operation->tiles == 1 && operation->slices == 1 &&
-              operation->rate == 0 && part->instruction_count <= UINT8_MAX;
+              operation->rate == 0;
     for (uint32_t i = 0; all && i < part->instruction_count; i++)
         all = append(operation, &part->instructions[i], found);
     found->steps = all && found->count > 0 ? malloc(found->count * sizeof(*steps)) : NULL;
@@ -161,33 +150,6 @@ static int has_room_soon(struct rondo_end *end, uint32_t looks)
     return 1;
 }
 
-static void reduce(const struct rondo_operation *operation, const struct rondo_short_step *step)
-{
-    void *to = operation->buffers[step->destination] + step->to;
-    const void *sources[RONDO_REDUCE_SOURCES_MAX];
-    for (uint32_t i = 0; i < step->ends; i++)
-        sources[i < step->place ? i : i + 1] = rondo_slot(end_at(operation, step, i));
-    sources[step->place] = operation->buffers[step->source] + step->from;
-    rondo_reduce_elements(&(struct rondo_reduction){.dst = &to,
-                                                    .src = sources,
-                                                    .destinations = 1,
-                                                    .sources = step->ends + 1,
-                                                    .count = step->bytes / operation->element_bytes,
-                                                    .type = (rondo_datatype_t) operation->type,
-                                                    .op = (rondo_op_t) operation->op,
-                                                    .average = step->finish ? (int) operation->average : 0});
-}
-
-/* Has the next slot of a rank that only receives fetched: its sender may be several operations ahead. */
-static void fetch_next(const struct rondo_operation *operation, const struct rondo_end *end, uint32_t skip)
-{
-    if (!operation->parts->only_receives || !rondo_has_tails_in_slots(end))
-        return;
-    rondo_fetch_to_read(rondo_tail(end, end->position, end->watched));
-    if (skip > 0)
-        rondo_fetch_to_read(rondo_slot(end) + skip);
-}
-
 /* Before the first of several receives, or one from several: has all their slots fetched at once. */
 static void fetch_ahead(const struct rondo_operation *operation, const struct rondo_short_step *step,
                         const struct rondo_short_step *last)
@@ -206,7 +168,7 @@ static void give_back(const struct rondo_operation *operation, const struct rond
     for (uint32_t i = 0; i < step->ends; i++) {
         struct rondo_end *end = end_at(operation, step, i);
         end->position++;
-        fetch_next(operation, end, step->slot_offset);
+        rondo_fetch_next(operation->parts, end, step->slot_offset);
         rondo_tell_sender(end);
     }
 }
@@ -238,11 +200,23 @@ uint32_t rondo_short_steps_run(const struct rondo_operation *operation, const st
             if (!all_come(operation, step, looks))
                 return (uint32_t) (step - begin);
             if (step->action == RONDO_SHORT_REDUCE)
-                reduce(operation, step);
+                rondo_reduce_short(operation, operation->parts, step->instruction, from, to,
+                                   step->bytes / operation->element_bytes, 0);
             else if (!step->drops)
                 rondo_copy_short(to, rondo_slot(end) + step->slot_offset, step->bytes);
             give_back(operation, step);
         }
     }
     return all->count;
+}
+
+void rondo_short_steps_count(const struct rondo_short_steps *all, uint32_t done, struct rondo_block_statistics *statistics)
+{
+    uint64_t primitives = 0, sent = 0;
+    for (const struct rondo_short_step *step = all->steps; step < all->steps + done; step++) {
+        primitives += step->last;
+        sent += step->action == RONDO_SHORT_SEND ? rondo_slice_op_bytes(step->bytes) : 0;
+    }
+    rondo_count(&statistics->primitives, primitives);
+    rondo_count(&statistics->bytes_sent, sent);
 }

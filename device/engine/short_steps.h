@@ -22,16 +22,12 @@ struct rondo_short_step {
     uint8_t source, destination; /* enum rondo_buffer */
     uint8_t end_first, ends;     /* RECEIVE and REDUCE: the part's ends, from which slots are taken together */
     uint8_t drops;               /* RECEIVE: what comes is not stored */
-    uint8_t first, last;         /* SEND: of the chunks that go into one slot */
-    uint8_t place;               /* REDUCE: of this rank's elements among those that were received */
-    uint8_t finish;              /* REDUCE: the operator's last step */
-    uint8_t instruction;         /* index */
+    uint8_t first, last;         /* of its instruction; a SEND's chunks go into one slot */
+    const struct rondo_instruction *instruction;
 };
 
 struct rondo_short_steps {
-    uint32_t count; /* 0: the operation has none */
-    uint32_t moved; /* primitives, and payload bytes sent, for the statistics */
-    uint64_t sent;
+    uint32_t count;                 /* 0: the operation has none */
     struct rondo_short_step *steps; /* [count]; owned */
 };
 
@@ -42,5 +38,7 @@ void rondo_short_steps_forget(struct rondo_short_steps *found);
 
 /* Carries out the steps as far as each finds what it waits for within so many looks (1 at least). Returns how many. */
 uint32_t rondo_short_steps_run(const struct rondo_operation *operation, const struct rondo_short_steps *all, uint32_t looks);
+/* Counts the first so many steps, which are done, as the engine counts their primitives. */
+void rondo_short_steps_count(const struct rondo_short_steps *all, uint32_t done, struct rondo_block_statistics *statistics);
 
 #endif
