@@ -48,6 +48,7 @@ struct rondo_slice_op {
     uint32_t average;
     uint8_t type, op;
     uint8_t streaming; /* the result will not be read soon: a hint */
+    uint8_t far;       /* sources are in peers' memory, from which loads take longer: a hint */
     uint8_t sources, remotes;
     uint8_t exchanges; /* remotes get the source without flags before the sources with flags are waited for (where worker groups
                           wait) */

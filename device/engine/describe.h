@@ -72,6 +72,7 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     slice_op->user = operation->op == RONDO_BY_USER ? operation->user : NULL;
 #endif
     slice_op->streaming = operation->streaming;
+    slice_op->far = receives && use->direct_in;
     slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, part.measured, part.stretch) : NULL;
     slice_op->exchanges = (flags & RONDO_EXCHANGE) != 0;
     if ((actions & RONDO_REDUCE) || !receives) {

@@ -15,11 +15,13 @@
 #include "device/move/mover_table.h"
 #include "device/reduce/cuda_elements.h"
 
-#define RONDO_VECTOR_ROW       (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
-/* Rows of a warp's tile, by the number of sources: as many loads as the registers have room for. */
-#define RONDO_VECTOR_ROWS_ONE  8
-#define RONDO_VECTOR_ROWS_TWO  6
-#define RONDO_VECTOR_ROWS_MANY 2
+#define RONDO_VECTOR_ROW          (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
+/* Rows of a warp's tile, by the number of sources. Of two that come from a peer, as many as the registers have room for: their
+ * loads take microseconds. With more than four rows of two near ones the link carries 2% less. */
+#define RONDO_VECTOR_ROWS_ONE     8
+#define RONDO_VECTOR_ROWS_TWO     4
+#define RONDO_VECTOR_ROWS_TWO_FAR 6
+#define RONDO_VECTOR_ROWS_MANY    2
 
 /* A thread's view of the slice operation; the first two pointers of each kind are in registers. */
 struct rondo_vector {
@@ -212,7 +214,9 @@ RONDO_CUDA_INLINE void rondo_vector_pass_many(int type, const struct rondo_vecto
 /* Moves a slice operation of several sources. */
 RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vector)
 {
-    if (vector->sources == 2)
+    if (vector->sources == 2 && vector->slice_op->far)
+        rondo_vector_pass(type, RONDO_VECTOR_ROWS_TWO_FAR, vector);
+    else if (vector->sources == 2)
         rondo_vector_pass(type, RONDO_VECTOR_ROWS_TWO, vector);
     else
         rondo_vector_pass_many(type, vector);
