@@ -20,7 +20,7 @@
 
 /* ---- queues ---- */
 
-#define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
+#define RONDO_LANES_NEAR 2 /* that begin at the block where submissions come in: theirs start soonest */
 
 /* The block that executes the lane's first program block; the others follow, one a block. Many small operations must not all
  * be the first block's. */
