@@ -34,6 +34,15 @@ def test_recursive_doubling(ranks):
 BY_DISTANCE = {"bruck": "alltoall,barrier", "binomial": "gather,scatter"}
 
 
+@pytest.mark.parametrize("direct_write", ["auto", "refused", "mixed"])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_exchange(ranks, direct_write):
+    """Blocks that send to each other and receive from each other: large messages into each other's buffers, through slots because
+    the receivers refuse, or some this way and some that; small ones through slots."""
+    run(program("rondo"), "bench", "alltoall", "--ranks", ranks, "--algorithm", "exchange", "--channels", 3, "--type", "int8", "-b", "40K",
+        "-e", "11M", "-f", 16, "-n", 5, "--check", RONDO_BLOCKS=12, RONDO_DIRECT_WRITE=direct_write)
+
+
 @pytest.mark.parametrize("algorithm", BY_DISTANCE)
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_by_distance(algorithm, ranks):

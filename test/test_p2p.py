@@ -15,7 +15,7 @@ def test_scenario(scenario, ranks):
 
 
 @pytest.mark.parametrize("scenario", ["group_ring", "early", "large"])
-@pytest.mark.parametrize("direct_write", ["off", "refused"])
+@pytest.mark.parametrize("direct_write", ["off", "refused", "mixed"])
 def test_large_messages_by_slots(scenario, direct_write):
     """Between ranks of one process large messages are direct writes, unless a receiver refuses."""
     run(program("p2p"), "--ranks", 3, "--scenario", scenario, RONDO_DIRECT_WRITE=direct_write)

@@ -13,8 +13,9 @@ enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 /* What sender and receiver have agreed upon about a part's direct write. */
 enum rondo_direct_write_step {
     RONDO_DIRECT_WRITE_UNSAID,
-    RONDO_DIRECT_WRITE_OFFERED, /* the receiver has said where */
-    RONDO_DIRECT_WRITE_BY_SLOTS /* through the slots, after all */
+    RONDO_DIRECT_WRITE_OFFERED,  /* the receiver has said where */
+    RONDO_DIRECT_WRITE_DECLINED, /* the receiver has said that peers cannot reach its buffer, and sends, too */
+    RONDO_DIRECT_WRITE_BY_SLOTS  /* through the slots, after all */
 };
 
 struct rondo_workers;
@@ -92,16 +93,16 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
     return run->row != NULL ? run->row + index : run->ends[index];
 }
 
-/* Whether the part is of the kind that device/engine/direct_write.h executes. The peer's part is its mirror image, so both
- * ranks agree. A GPU's daemon executes none. */
+/* Whether the part is of the kind that device/engine/direct_write.h executes: one instruction and its end, or two. The peer's
+ * part is its mirror image, so both ranks agree. A GPU's daemon executes none. */
 RONDO_FUNCTION int rondo_writes_directly(const struct rondo_run *run)
 {
 #if defined(__CUDACC__)
     if (run->of_daemon)
         return 0;
 #endif
-    return run->operation->direct_writes != RONDO_DIRECT_WRITES_NOT && run->part->instruction_count == 1 &&
-           run->part->end_count == 1;
+    return run->operation->direct_writes != RONDO_DIRECT_WRITES_NOT && run->part->instruction_count <= 2 &&
+           run->part->end_count == run->part->instruction_count;
 }
 
 /* The word by which a receiver says where its data belong; head: as in struct rondo_end's watched (sender) or published

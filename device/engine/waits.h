@@ -225,7 +225,7 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-            if (rondo_writes_directly(run) && run->direct_write == RONDO_DIRECT_WRITE_UNSAID)
+            if (rondo_writes_directly(run) && run->direct_write != RONDO_DIRECT_WRITE_BY_SLOTS)
                 return (struct rondo_awaited){rondo_direct_write_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
             if (end->position - end->seen >= end->slot_count)
                 return (struct rondo_awaited){rondo_awaited_head(end), end->position - end->slot_count + 1, RONDO_AWAITS_COUNT,

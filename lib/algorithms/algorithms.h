@@ -24,6 +24,8 @@ rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rond
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_push(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_push_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
+#define RONDO_EXCHANGE_KEEPERS 4 /* blocks, of all channels, that copy what stays: enough to be done before the links are */
+rondo_result_t rondo_build_exchange(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_neighbors(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_binomial(const struct rondo_shape *shape, struct rondo_plan **plan);

@@ -84,8 +84,10 @@ static const rondo_variable_t table[] = {
      "whether ranks on host devices of one host write small data once for all others to read: auto or off", CHOICE, "", 0, 0,
      "auto,off"},
     {connecting, "RONDO_DIRECT_WRITE", "auto",
-     "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal",
-     CHOICE, "", 0, 0, "auto,off,refused"},
+     "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal; "
+     "mixed: "
+     "the same, by every second rank",
+     CHOICE, "", 0, 0, "auto,off,refused,mixed"},
     {connecting, "RONDO_SINGLE_COPY", "off",
      "how processes of a host copy large messages once: off, or auto (where it is measured to be faster); cma: of any size; "
      "refused: a test of refusal",

@@ -58,7 +58,8 @@ struct rondo_algorithm {
     int even;          /* each rank has a chunk of an all-reduce, and all must be equally long */
     int several_hosts; /* it needs several hosts with equally many ranks each, and more than one */
     int reduces_all;   /* one primitive reduces all ranks' data: at most RONDO_REDUCE_SOURCES_MAX ranks */
-    int blocks_a_peer; /* it has a block for each direction between two ranks, in each channel */
+    int blocks_a_peer; /* it has blocks for each peer, in each channel: one for each direction, if it has no keepers */
+    int keepers; /* so many blocks more, of all channels together, copy what stays in the rank; 0: blocks of the channels */
     /* Composed, and each of its instructions takes one chunk: slots may be as small as that, and on networks an instruction has
      * several of them on its way. Plans built by hand are all like that. */
     int single_chunks;
@@ -71,6 +72,8 @@ int rondo_peer_windows(enum rondo_kind kind, int size);
 /* Returns the number of program blocks that the algorithm takes for each channel on `size` ranks, as far as the choice of
  * channels goes. */
 int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size);
+/* Returns for how many channels of it so many blocks are enough, at least 1. */
+int rondo_algorithm_channels(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size, int blocks);
 /* Returns what builds the plan of shape->rank by itself; NULL: it is compiled. */
 static inline rondo_plan_build_t *rondo_algorithm_builder(const struct rondo_algorithm *algorithm,
                                                           const struct rondo_shape *shape)

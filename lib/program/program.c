@@ -203,7 +203,15 @@ int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_k
         return 2;
     if (!algorithm->blocks_a_peer || size == 1)
         return 1;
+    if (algorithm->keepers > 0)
+        return size - 1;
     return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;
+}
+
+int rondo_algorithm_channels(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size, int blocks)
+{
+    const int most = (blocks - algorithm->keepers) / rondo_algorithm_blocks(algorithm, kind, size);
+    return most > 1 ? most : 1;
 }
 
 /* Compiles the plans of a built-in algorithm. Its channels are instances of the whole program: so many instances are compiled

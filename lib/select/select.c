@@ -275,7 +275,8 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "its ranks' parts would not be equally long";
     if (algorithm->multicast && !comm->multicast)
         return "it needs ranks on host devices of one host, that share memory";
-    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > (int) rondo_lane_contexts(comm->runtime))
+    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) + (algorithm->keepers > 0) >
+        (int) rondo_lane_contexts(comm->runtime))
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
@@ -523,10 +524,10 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
     size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
-    if (blocks > 1) {
+    if (blocks > 1 || choice->algorithm->keepers > 0) {
         const size_t limit = streamed ? settings->stream_blocks : 0, contexts = rondo_lane_contexts(comm->runtime),
                      room = limit > 0 && limit < contexts ? limit : contexts;
-        most = room / blocks > 0 ? room / blocks : 1;
+        most = (size_t) rondo_algorithm_channels(choice->algorithm, call->kind, comm->size, (int) room);
     } else if (comm->gpus_only) {
         most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);
     }

@@ -115,6 +115,7 @@ static const struct {
 } direct_write_rows[] = {
     {24 * MIB, {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32}},
     {12 * MIB, {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16}},
+    {12 * MIB, {RONDO_KIND_ALLTOALL, 16, ANY, "exchange", RONDO_PROTOCOL_SIMPLE, 60}},
     {96 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
     {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
 };
@@ -150,9 +151,9 @@ int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int cod
 /* Limits the channels so that all blocks of the program can be resident at once. */
 static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
 {
-    int most = rondo_select_gpu_blocks(comm, streamed, 0) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
+    const int most = rondo_algorithm_channels(choice->algorithm, kind, comm->size, rondo_select_gpu_blocks(comm, streamed, 0));
     if (choice->channels > most)
-        choice->channels = most > 1 ? most : 1;
+        choice->channels = most;
 }
 
 /* The kind whose rows apply. Send and receive share rows, as both ends must choose alike. A reduce uses the rows of a

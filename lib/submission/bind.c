@@ -239,16 +239,29 @@ static rondo_result_t set_residual(struct rondo_request *request)
     return result;
 }
 
-/* Whether each block that has a connector has the form that device/engine/direct_write.h requires. */
-static int all_write_directly(const struct rondo_program *program)
+/* Whether an instruction sends (and keeps) one chunk through the end, or receives one. */
+static int moves_one(const struct rondo_instruction *instruction, int sends, uint32_t end)
 {
-    const struct rondo_program_block *blocks = rondo_program_blocks(program);
-    const struct rondo_instruction *instructions = rondo_program_instructions(program);
-    for (uint32_t b = 0; b < program->blocks; b++) {
-        const struct rondo_instruction *first = &instructions[blocks[b].instruction_first];
-        const int moves = first->actions == (RONDO_RECEIVE | RONDO_COPY) || (first->actions & ~RONDO_COPY) == RONDO_SEND;
-        if (blocks[b].ends > 0 && (blocks[b].ends > 1 || blocks[b].instructions != 1 || !moves || first->count != 1 ||
-                                   first->flags != 0 || first->dependencies > 0))
+    const int moves = sends ? (instruction->actions & ~RONDO_COPY) == RONDO_SEND && instruction->send_first == end
+                            : instruction->actions == (RONDO_RECEIVE | RONDO_COPY) && instruction->receive_first == end;
+    return moves && instruction->count == 1 && instruction->flags == 0 && instruction->dependencies == 0;
+}
+
+/* Whether each block that has a connector has the form that device/engine/direct_write.h requires. */
+static int all_write_directly(const struct rondo_plan *plan)
+{
+    const struct rondo_program_block *block = rondo_program_blocks(plan->program);
+    const struct rondo_program_block *end = block + plan->program->blocks;
+    for (; block < end; block++) {
+        const struct rondo_connection *connections = plan->connections + block->end_first;
+        const struct rondo_instruction *first = &rondo_program_instructions(plan->program)[block->instruction_first];
+        if (block->ends == 0)
+            continue;
+        if (block->ends > 2 || block->instructions != block->ends)
+            return 0;
+        if (block->ends == 1
+                ? !moves_one(first, 1, 0) && !moves_one(first, 0, 0)
+                : connections[0].peer != connections[1].peer || !moves_one(first, 1, 0) || !moves_one(first + 1, 0, 1))
             return 0;
     }
     return 1;
@@ -272,7 +285,8 @@ static int stores_last(const struct rondo_program *program)
  * memory of the host, and memory from cudaMalloc. */
 static int is_reached(const struct rondo_request *request, const char *buffer)
 {
-    if (request->runtime->settings.direct_write == RONDO_DIRECT_WRITE_REFUSED)
+    const enum rondo_direct_write setting = request->runtime->settings.direct_write;
+    if (setting == RONDO_DIRECT_WRITE_REFUSED || (setting == RONDO_DIRECT_WRITE_MIXED && request->runtime->rank % 2 == 1))
         return 0;
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
@@ -409,7 +423,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
-    if (choice->direct_writes && !all_write_directly(binding->plan->program))
+    if (choice->direct_writes && !all_write_directly(binding->plan))
         return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to write directly and do not",
                           choice->algorithm->name, rondo_kind_name(call->kind));
 

@@ -106,7 +106,7 @@ def test_movers(step, name, protocol):
     end with a vector, which TMA leaves to the engine."""
     programs = [("allreduce", "ring", "float", "sum"), ("allgather", "ring", "int8", "sum"), ("allreduce", "twoshot", "float16", "avg"),
                 ("reduce_scatter_block", "ring", "bfloat16", "avg"), ("reduce_scatter_block", "allpairs", "float", "avg"),
-                ("alltoall", "pairs", "float", "sum"), ("bcast", "ring", "double", "sum"), ("sendrecv", "chain", "float", "sum")]
+                ("alltoall", "pairs", "float", "sum"), ("alltoall", "exchange", "float", "sum"), ("bcast", "ring", "double", "sum"), ("sendrecv", "chain", "float", "sum")]
     for number, (collective, algorithm, kind, op) in enumerate(programs):
         for channels, least, most in ((1, "16K", "4M"), (7, "240000", "24M"), (64, "64K", "64M"))[:3 if number < 2 else 2]:
             in_place = channels == 7 and collective not in ("alltoall", "sendrecv")
@@ -124,8 +124,8 @@ def test_direct_writes(step):
     """The sender stores straight into the receiver's buffer; and the same through slots because the receiver refuses. With the
     broadcast the data is passed on from the buffer where it arrived."""
     calls = [("sendrecv", "chain", "float", "600K"), ("alltonext", "chain", "int8", "600007"), ("alltoall", "pairs", "int8", "2400016"),
-             ("allgather", "pairs", "bfloat16", "2M"), ("bcast", "linear", "float", "600K")]
-    for setting in ("auto", "refused"):
+             ("alltoall", "exchange", "int8", "2400016"), ("allgather", "pairs", "bfloat16", "2M"), ("bcast", "linear", "float", "600K")]
+    for setting in ("auto", "refused", "mixed"):
         for collective, algorithm, kind, least in calls:
             step.bench(step.machine.ranks, collective, "--algorithm", algorithm, "--protocol", "simple", "--channels", 7, "--type", kind,
                        "-b", least, "-e", "11M", "-f", 6, RONDO_DIRECT_WRITE=setting)

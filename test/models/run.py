@@ -92,6 +92,15 @@ MODELS = {
             "NO_WAIT": ASSERTION,
         },
     },
+    "exchange": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "STORES_ALL_THE_SAME": ASSERTION,
+            "TAKES_NOTHING": ASSERTION,
+            "WAITS_FIRST": STUCK,
+        },
+    },
     "single_copy": {
         "fair": True,
         "holds": [""],

@@ -35,7 +35,7 @@ static void set_up(int size, int linked, uint32_t channels, uint32_t stream_bloc
 
 static int blocks_of(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_choice *choice)
 {
-    return choice->channels * rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
+    return choice->channels * rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size) + choice->algorithm->keepers;
 }
 
 static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t bytes, int in_place, int streamed)
@@ -51,7 +51,8 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
     assert_null(rondo_misfit(comm, &call, 0, choice.algorithm));
     assert_true(choice.channels >= 1);
     assert_true(choice.protocol != RONDO_PROTOCOL_LL128 || comm->linked);
-    int most = rondo_select_gpu_blocks(comm, streamed, 0), single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size);
+    int most = rondo_select_gpu_blocks(comm, streamed, 0);
+    int single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size) + choice.algorithm->keepers;
     assert_true(blocks_of(comm, &call, &choice) <= (most > single ? most : single));
 }
 
