@@ -256,6 +256,13 @@ def time_and_ratio(row):
     return f"{number(row['time_us'])} us, {ratio(row['ratio'])}"
 
 
+def gpu_exchange():
+    """All-to-alls on 4 GPUs."""
+    return render(["size", "Rondo, us", "NCCL, us", "ratio"],
+                  [[size_text(row["bytes"]), number(row["time_us"]), number(row["peer_time_us"]), ratio(row["ratio"])]
+                   for row in load("gpu-exchange").select(table="alltoall, stream, 4 GPUs")])
+
+
 def gpu_from_host():
     return pivot([row for ranks in (2, 4) for row in gpu_rows("all-reduce, persistent", ranks)], ["ranks"], ["GPUs"], time_and_ratio)
 
@@ -493,6 +500,7 @@ TABLES = {
     "gpu-copy-engines": (gpu_copy_engines, ["gpu-bench"]),
     "gpu-coded-host-memory": (gpu_coded_host_memory, ["gpu-bench"]),
     "gpu-gradients": (gpu_gradients, ["gpu-gradients"]),
+    "gpu-exchange": (gpu_exchange, ["gpu-exchange"]),
     "gpu-direct-write": (gpu_direct_write, ["gpu-2-direct-write"]),
     "gpu-2-move-tma": (lambda: gpu_move_tma(2, "time_us"), ["gpu-2-move-tma"]),
     "gpu-4-move-tma": (lambda: gpu_move_tma(4, "busbw_gbs"), ["gpu-4-move-tma"]),
@@ -531,6 +539,7 @@ TABLES = {
     "startup": (startup, ["scale"]),
     "recorder": (recorder, ["recorder"]),
     "host-policies": (lambda: policies("host-policies"), ["host-policies"]),
+    "gpu-policies": (lambda: policies("gpu-policies"), ["gpu-policies"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
     "sim-model": (sim_model, ["sim-model"]),
 }
