@@ -1,17 +1,20 @@
 /*
  * Direct write: the sender stores what a part of an operation receives where it belongs. It applies to parts of a single slice
- * operation that is sent (and kept) or received through one connector, or of two, by which the rank sends to a peer and
- * receives from it, where the sender's device reaches the receiver's memory. The receiver says where (struct rondo_head), the
- * sender stores there, and an empty slot tells the receiver that the data are there. Nothing is copied twice, the receiver's
- * device moves nothing, and the part takes one step, however long it is. Only the receiver knows its buffer: if peers cannot
- * reach it, the receiver says so, and the part goes through the slots; of two directions both do, and both ranks know, because
- * each has said its word and has taken the other's. Order. The receiver alone changes the word from NONE. The sender that takes
- * the address changes it back; so does a receiver that withdraws its buffer because the operation has failed, and both do it by
- * an exchange. Release and acquire of the word: all use of the buffer before is over when the sender stores. Release and
- * acquire of the tail: the sender's stores, and the word's return to NONE, come before the receiver goes on, and so before it
- * writes the word again. The model is test/models/direct_write.pml. Why no part waits forever: a receiver writes the word
- * before it waits for anything, and its part depends on no other; so a sender waits only for the peer to begin the operation,
- * as it would wait for free slots.
+ * operation that is sent (and kept) or received through one connector, and to parts that send one to a peer and receive one
+ * from it, where the sender's device reaches the receiver's memory. The receiver says where (struct rondo_head), the sender
+ * stores there, and an empty slot tells the receiver that the data are there. Nothing is copied twice, the receiver's device
+ * moves nothing, and the part takes one step, however long it is. Only the receiver knows its buffer: if peers cannot reach it,
+ * the receiver says so, and the part goes through the slots. Of two directions both do, and both ranks know, because each says
+ * its word and takes the other's (test/models/exchange.pml).
+ *
+ * Order. The receiver alone changes the word from NONE. The sender that takes the address changes it back; so does a receiver
+ * that withdraws its buffer because the operation has failed, and both do it by an exchange. Release and acquire of the word:
+ * all use of the buffer before is over when the sender stores. Release and acquire of the tail: the sender's stores, and the
+ * word's return to NONE, come before the receiver goes on, and so before it writes the word again. The model is
+ * test/models/direct_write.pml.
+ *
+ * Why no part waits forever: a receiver writes the word before it waits for anything, and its part depends on no other; so a
+ * sender waits only for the peer to begin the operation, as it would wait for free slots.
  */
 #ifndef RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 #define RONDO_DEVICE_ENGINE_DIRECT_WRITE_H

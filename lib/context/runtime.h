@@ -57,6 +57,7 @@ struct rondo_runtime {
     struct rondo_topology hosts;                                   /* of all ranks */
     struct rondo_single_copy_peer *single_copy_peers;              /* [size]; lib/runtime/single_copy.h */
     int oversubscribed;                                            /* some host has more ranks than cores */
+    size_t stream_bytes;                                           /* result of rondo_stream_bytes */
     struct rondo_transport_context transport;                      /* the part that transports and the proxy access */
     struct rondo_queue *queue;                                     /* lib/submission/queue.h */
     struct rondo_poller *poller;                                   /* lib/submission/poller.h */

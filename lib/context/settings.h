@@ -26,19 +26,18 @@ struct rondo_settings {
     double timeout;         /* seconds; 0: none */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;           /* largest number of a program: the minimum of all ranks' blocks */
-    uint32_t stream_blocks;      /* largest number of an operation on a stream; 0: chosen */
-    int copy_engines;            /* operations on streams that only move data take no kernel where that can be */
-    uint32_t slot_bytes;         /* largest slot of the simple protocol, bytes */
-    char algorithm[64];          /* "": chosen */
-    char protocol[16];           /* one of RONDO_PROTOCOL_NAMES */
-    struct rondo_tuning *tuning; /* NULL: none; owned */
-    uint32_t wanted_channels;    /* 0: chosen */
-    enum rondo_direct_write
-        direct_write; /* OFF: never used; REFUSED, MIXED: receivers never offer their buffers, or those of odd ranks do not */
-    int multicast;    /* whether multicast connectors may be used */
-    enum rondo_single_copy single_copy; /* CMA: of any size; REFUSED: the same, but no source can be read */
-    rondo_compression_t compression;    /* of the world */
+    uint32_t channels;                    /* largest number of a program: the minimum of all ranks' blocks */
+    uint32_t stream_blocks;               /* largest number of an operation on a stream; 0: chosen */
+    int copy_engines;                     /* operations on streams that only move data take no kernel where that can be */
+    uint32_t slot_bytes;                  /* largest slot of the simple protocol, bytes */
+    char algorithm[64];                   /* "": chosen */
+    char protocol[16];                    /* one of RONDO_PROTOCOL_NAMES */
+    struct rondo_tuning *tuning;          /* NULL: none; owned */
+    uint32_t wanted_channels;             /* 0: chosen */
+    enum rondo_direct_write direct_write; /* OFF: never used; REFUSED, MIXED: receivers, or those of odd ranks, do not offer */
+    int multicast;                        /* whether multicast connectors may be used */
+    enum rondo_single_copy single_copy;   /* CMA: of any size; REFUSED: the same, but no source can be read */
+    rondo_compression_t compression;      /* of the world */
     enum rondo_compressed_comms compressed_comms;
     uint32_t compressed_types; /* set of rondo_datatype_t to which a communicator's compression applies */
     uint32_t compressed_kinds; /* set of enum rondo_kind, in the same way */

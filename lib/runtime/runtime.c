@@ -27,6 +27,7 @@
 #include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/progress.h"
+#include "lib/runtime/cache.h"
 #include "lib/runtime/common_settings.h"
 #include "lib/runtime/dispatch.h"
 #include "lib/runtime/open_device.h"
@@ -260,6 +261,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
     if (result == RONDO_SUCCESS)
         result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
     if (result == RONDO_SUCCESS) {
+        runtime->stream_bytes = rondo_stream_bytes(rondo_neighbours(runtime, runtime->rank));
         result = rondo_open_device(runtime, startup); /* from the next exchange on, other ranks may ask for its memory */
         fill_transport_context(runtime);
     }

@@ -109,9 +109,13 @@ static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 /* Whether one rank's writing for all others to read is chosen for messages of so many bytes. With two ranks it is the same as a
  * message. A broadcast's cost hardly grows with the ranks; where all write, each reads from all, as in one-shot, but writes
  * once. Where ranks share cores, all wait for all with every slot, so that one slot each is the most that pays. */
-#define MULTICAST_BCAST_BYTES_MAX   (16 * KIB)
-/* A scatter's receivers read one part of the slot each. It pays where several parts share a cache line. */
-#define MULTICAST_SCATTER_BYTES_MAX RONDO_TINY_BYTES_MAX
+#define MULTICAST_BCAST_BYTES_MAX (16 * KIB)
+/* A scatter's receivers read one part of the slot each. It pays in tiny slots, and where several parts share a cache line. */
+static size_t multicast_scatter_limit(const struct rondo_comm *comm)
+{
+    const size_t shared = (size_t) comm->size * RONDO_CACHE_LINE / 2;
+    return shared > RONDO_TINY_BYTES_MAX ? shared : RONDO_TINY_BYTES_MAX;
+}
 
 static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_t bytes)
 {
@@ -120,7 +124,7 @@ static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_
     if (kind == RONDO_KIND_BCAST)
         return bytes <= MULTICAST_BCAST_BYTES_MAX;
     if (kind == RONDO_KIND_SCATTER) /* a slot has a part for each rank */
-        return bytes <= MULTICAST_SCATTER_BYTES_MAX && bytes <= comm->runtime->settings.slot_bytes;
+        return bytes <= multicast_scatter_limit(comm) && bytes <= comm->runtime->settings.slot_bytes;
     return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX &&
            (!comm->runtime->oversubscribed || bytes <= RONDO_MULTICAST_BYTES_MAX);
 }

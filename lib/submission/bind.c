@@ -19,9 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a call from which on results are stored past the cache, because they would not stay in it. Less over a network,
- * where the operating system's copies need the cache, too. */
-#define STREAM_BYTES         ((size_t) 32 << 20)
+/* Bytes of a call over a network from which on results are stored past the cache, if not from fewer on: the operating system's
+ * copies need the cache, too. */
 #define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
 
 void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
@@ -486,7 +485,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     const struct rondo_launch_facts facts = {operation, binding->plan->program, rondo_program_blocks(binding->plan->program),
                                              rondo_program_instructions(binding->plan->program), binding->repeats};
     operation->warp_mode = (uint8_t) rondo_launch_choose(&facts);
-    operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
+    const size_t bytes = rondo_call_bytes(comm, call);
+    operation->streaming = bytes >= comm->runtime->stream_bytes || (rondo_is_wide(comm) && bytes >= NETWORK_STREAM_BYTES);
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
                   "%s, %zu bytes, %p to %p: algorithm %s (%s), protocol %s, %d channel%s, %llu tiles of %llu elements",
