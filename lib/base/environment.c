@@ -85,8 +85,7 @@ static const rondo_variable_t table[] = {
      "auto,off"},
     {connecting, "RONDO_DIRECT_WRITE", "auto",
      "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal; "
-     "mixed: "
-     "the same, by every second rank",
+     "mixed: by every second rank",
      CHOICE, "", 0, 0, "auto,off,refused,mixed"},
     {connecting, "RONDO_SINGLE_COPY", "off",
      "how processes of a host copy large messages once: off, or auto (where it is measured to be faster); cma: of any size; "

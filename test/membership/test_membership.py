@@ -1,4 +1,5 @@
 """Ranks that go and come: revoke, agree and shrink while processes die at random moments, and jobs that grow again."""
+import ctypes
 import re
 import signal
 
@@ -73,9 +74,25 @@ def test_training_survives(ranks):
     assert deaths >= 2 and joins >= 1 and abs(accuracy - undisturbed[2]) <= 3
 
 
+def ucx_version():
+    """Of the library that ranks load; UCX before 1.16 may end a process whose peer dies while the two connect (docs/guide/limits.md)."""
+    library = ctypes.CDLL("libucp.so.0")
+    library.ucp_get_version_string.restype = ctypes.c_char_p
+    return tuple(map(int, library.ucp_get_version_string().decode().split(".")[:2]))
+
+
 def test_training_survives_between_hosts():
-    with Hosts(2) as hosts:
-        deaths, joins, accuracy = train("--ranks", 4, "--deaths", 3, "--pause", 200, "--epochs", 60, hosts=hosts)
+    """Once more if an old UCX has ended a process."""
+    def attempt():
+        with Hosts(2) as hosts:
+            return train("--ranks", 4, "--deaths", 3, "--pause", 200, "--epochs", 60, hosts=hosts)
+
+    try:
+        deaths, joins, accuracy = attempt()
+    except pytest.fail.Exception as failure:
+        if ucx_version() >= (1, 16) or "ucp_request.c" not in str(failure):
+            raise
+        deaths, joins, accuracy = attempt()
     assert deaths >= 2 and joins >= 1 and accuracy >= 95
 
 
@@ -88,7 +105,9 @@ def test_training_survives_often():
 
 @pytest.mark.slow
 def test_training_survives_often_between_hosts():
-    """250 on four hosts, where it takes longer until a rank that has died is missed."""
+    """250 on four hosts, where it takes longer until a rank that has died is missed. LD_LIBRARY_PATH may name a newer UCX."""
+    if ucx_version() < (1, 16):
+        pytest.skip(f"UCX {ucx_version()} ends processes at deaths (docs/guide/limits.md)")
     with Hosts(4) as hosts:
         deaths, joins, accuracy = train("--ranks", 8, "--deaths", 250, "--pause", 1000, "--epochs", 2000, seconds=2400, hosts=hosts)
     assert deaths == 250 and joins >= 200 and accuracy >= 95
