@@ -67,17 +67,6 @@ static void write_to(const struct direct *direct, int peer, enum rondo_buffer bu
     rondo_plan_builder_add(direct->builder, &instruction);
 }
 
-/* Copies a chunk of the input to the output. */
-static void keep(const struct direct *direct, uint32_t source, uint32_t destination)
-{
-    struct rondo_instruction copy = {.actions = RONDO_COPY,
-                                     .source_index = source,
-                                     .destination_buffer = RONDO_OUTPUT,
-                                     .destination_index = destination,
-                                     .count = 1};
-    rondo_plan_builder_add(direct->builder, &copy);
-}
-
 /* Reduces all ranks' parts for this rank, and (pushes: all-reduce) writes the result to all outputs. */
 static void reduce(const struct direct *direct, int pushes)
 {
@@ -165,7 +154,7 @@ static void one_channel(const struct direct *direct)
     } else {
         int gathers = shape->kind == RONDO_KIND_ALLGATHER;
         uint32_t own = gathers ? (uint32_t) direct->channel : part(direct, rank);
-        keep(direct, own, part(direct, rank));
+        rondo_plan_builder_keep(direct->builder, own, part(direct, rank));
         for (int step = 1; step < shape->size; step++) { /* in each step all ranks have different peers */
             int peer = (rank + step) % shape->size;
             if (direct->pushes)

@@ -37,14 +37,8 @@ static void both_ways(struct rondo_plan_builder *builder, const struct rondo_sha
 static void keep(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int first, int end)
 {
     rondo_plan_builder_block(builder);
-    for (int channel = first; channel < end; channel++) {
-        const struct rondo_instruction copy = {.actions = RONDO_COPY,
-                                               .source_index = chunk_of(shape, shape->rank, channel),
-                                               .destination_buffer = RONDO_OUTPUT,
-                                               .destination_index = chunk_of(shape, shape->rank, channel),
-                                               .count = 1};
-        rondo_plan_builder_add(builder, &copy);
-    }
+    for (int channel = first; channel < end; channel++)
+        rondo_plan_builder_keep(builder, chunk_of(shape, shape->rank, channel), chunk_of(shape, shape->rank, channel));
 }
 
 rondo_result_t rondo_build_exchange(const struct rondo_shape *shape, struct rondo_plan **plan)

@@ -82,13 +82,8 @@ static void receive_from(const struct exchange *exchange, int i, uint32_t destin
 /* Copies a chunk of the input to the output. Once: in the first window. */
 static void keep(const struct exchange *exchange, uint32_t source, uint32_t destination)
 {
-    struct rondo_instruction copy = {.actions = RONDO_COPY,
-                                     .source_index = source,
-                                     .destination_buffer = RONDO_OUTPUT,
-                                     .destination_index = destination,
-                                     .count = 1};
     if (exchange->first == 0)
-        rondo_plan_builder_add(exchange->builder, &copy);
+        rondo_plan_builder_keep(exchange->builder, source, destination);
 }
 
 static void at_root(const struct exchange *exchange)

@@ -53,17 +53,6 @@ static void give(const struct multicast *multicast, enum rondo_buffer buffer, in
     rondo_plan_builder_add(multicast->builder, &send);
 }
 
-/* Copies a chunk of the input to the output. */
-static void keep(const struct multicast *multicast, int source, int destination)
-{
-    struct rondo_instruction copy = {.actions = RONDO_COPY,
-                                     .source_index = (uint32_t) source,
-                                     .destination_buffer = RONDO_OUTPUT,
-                                     .destination_index = (uint32_t) destination,
-                                     .count = 1};
-    rondo_plan_builder_add(multicast->builder, &copy);
-}
-
 /* Copies a chunk of the peer's slot to the output. */
 static void take(const struct multicast *multicast, int peer, int slot_chunk, int destination)
 {
@@ -144,15 +133,15 @@ static void add_instructions(const struct multicast *multicast)
         await_all(multicast);
         break;
     case RONDO_KIND_SCATTER:
-        keep(multicast, rank, 0);
+        rondo_plan_builder_keep(multicast->builder, (uint32_t) rank, 0);
         break;
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLGATHERV:
-        keep(multicast, 0, rank);
+        rondo_plan_builder_keep(multicast->builder, 0, (uint32_t) rank);
         gather(multicast, 0);
         break;
     case RONDO_KIND_ALLTOALL:
-        keep(multicast, rank, rank);
+        rondo_plan_builder_keep(multicast->builder, (uint32_t) rank, (uint32_t) rank);
         gather(multicast, rank);
         break;
     default: /* broadcast: the root has its output already */

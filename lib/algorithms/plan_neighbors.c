@@ -65,13 +65,8 @@ rondo_result_t rondo_build_neighbors(const struct rondo_shape *shape, struct ron
         const struct rondo_edge *edge = &graph->to[d];
         const uint32_t source = differ ? (uint32_t) d : 0;
         const int own = edge->peer == shape->rank ? own_source(graph, shape->rank, edge->label) : -1;
-        struct rondo_instruction copy = {.actions = RONDO_COPY,
-                                         .source_index = source,
-                                         .destination_buffer = RONDO_OUTPUT,
-                                         .destination_index = (uint32_t) own,
-                                         .count = 1};
         if (own >= 0)
-            rondo_plan_builder_add(builder, &copy);
+            rondo_plan_builder_keep(builder, source, (uint32_t) own);
         else if (edge->peer != RONDO_NO_NEIGHBOR)
             send_along(builder, shape, edge, source, &ends);
     }

@@ -76,6 +76,16 @@ void rondo_plan_builder_add(struct rondo_plan_builder *builder, const struct ron
         last_block(builder)->instructions++;
 }
 
+void rondo_plan_builder_keep(struct rondo_plan_builder *builder, uint32_t source, uint32_t destination)
+{
+    const struct rondo_instruction copy = {.actions = RONDO_COPY,
+                                           .source_index = source,
+                                           .destination_buffer = RONDO_OUTPUT,
+                                           .destination_index = destination,
+                                           .count = 1};
+    rondo_plan_builder_add(builder, &copy);
+}
+
 void rondo_plan_builder_depend(struct rondo_plan_builder *builder, int block, int step)
 {
     if (builder == NULL || builder->failed)

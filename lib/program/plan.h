@@ -71,6 +71,8 @@ uint8_t rondo_plan_builder_end(struct rondo_plan_builder *builder, int peer, int
                                enum rondo_protocol protocol);
 /* Adds a copy of an instruction to the block. Its dependencies must be 0: rondo_plan_builder_depend adds them. */
 void rondo_plan_builder_add(struct rondo_plan_builder *builder, const struct rondo_instruction *instruction);
+/* Adds an instruction to the block that copies a chunk of the input to the output. */
+void rondo_plan_builder_keep(struct rondo_plan_builder *builder, uint32_t source, uint32_t destination);
 /* The instruction that was added last waits until instruction `step` of block `block` of this rank is done; that one must have
  * RONDO_NOTIFY. */
 void rondo_plan_builder_depend(struct rondo_plan_builder *builder, int block, int step);
