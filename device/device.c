@@ -122,6 +122,8 @@ void rondo_device_set_budgets(struct rondo_device *device, const struct rondo_bu
     struct rondo_budgets *budgets = &device->daemon->policy.budgets;
     budgets->initial = ticks(device, nanoseconds->initial);
     budgets->alone = ticks(device, nanoseconds->alone);
+    budgets->ordered = ticks(device, nanoseconds->ordered);
+    budgets->hold = ticks(device, nanoseconds->hold);
     budgets->cap = ticks(device, nanoseconds->cap);
 }
 

@@ -436,6 +436,8 @@ enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 struct rondo_budgets {
     uint64_t initial; /* granted to the first task */
     uint64_t alone;   /* and to a task that has its block for itself */
+    uint64_t ordered; /* instead of initial, while the ranks seem to start their operations in one order; */
+    uint64_t hold;    /* no further task is begun then until none has advanced for so long (device/daemon/order.h) */
     uint64_t cap;     /* upper bound of what progress raises a grant to */
 };
 
@@ -462,6 +464,10 @@ struct rondo_awaited {
     uint32_t unused;
 };
 
+/* Whether peers have come to an operation, as far as its task can tell: it has waited for them, and gone on since or finished.
+ */
+enum rondo_meeting { RONDO_MEETING_AHEAD, RONDO_MEETING_AWAITED, RONDO_MEETING_OVER };
+
 /* One program block of a lane that has unfinished operations. */
 struct rondo_task {
     uint32_t lane, program_block;
@@ -472,7 +478,8 @@ struct rondo_task {
     uint8_t known;
     uint8_t fresh;   /* what is cached of the operation is out of date */
     uint8_t visited; /* failures of the lane are looked for from the second visit on */
-    uint8_t unused[5];
+    uint8_t meeting; /* enum rondo_meeting */
+    uint8_t unused[4];
     struct rondo_awaited awaited; /* when it was preempted last */
 };
 
@@ -509,6 +516,11 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations that this block was the last to finish */
     uint32_t rounds;        /* block 0 */
+    /* device/daemon/order.h: in the current round, a task before the one visited has not met its peers; trust that the ranks
+     * keep one order, and how many meetings it has lasted for; when a task advanced, or was begun, last */
+    uint32_t overtakes;
+    uint32_t order_trust, order_meetings;
+    uint64_t advanced_ticks;
     /* device/daemon/trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
     uint16_t visit_stuck, entering;
     uint64_t notifications_read;

@@ -12,6 +12,7 @@
 
 #include "device/daemon/consensus.h"
 #include "device/engine/engine.h"
+#include "device/daemon/order.h"
 #include "device/daemon/tasks.h"
 #include "device/daemon/trace.h"
 #if !defined(__CUDACC__)
@@ -315,6 +316,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     enum rondo_outcome outcome = rondo_engine_run(&run);
     if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.readiness_check)
         task->awaited = rondo_awaits(&run);
+    rondo_note_meeting(&daemon->policy, block, task, outcome == RONDO_OUTCOME_FINISHED, run.advanced != 0, run.waited != 0);
     task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
         rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
@@ -401,6 +403,7 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     rondo_context_changed(block, index);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
+    task->meeting = RONDO_MEETING_AHEAD;
     task->awaited.kind = RONDO_AWAITS_ANYTHING;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
@@ -504,14 +507,17 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
 #endif
     /* Read before a visit may complete the last operation under way: after it they may change (lib/runtime/spin.h). */
     const uint64_t decay = daemon->policy.decay;
-    uint64_t grant = tasks == 1 ? daemon->policy.budgets.alone : daemon->policy.budgets.initial;
+    uint64_t grant = rondo_first_grant(&daemon->policy, block);
     uint32_t worth = 0, retained = 0, again = 0, i = 0;
+    const int holds_back = rondo_holds_back(&daemon->policy, block);
+    int begun = 0; /* a task that has been visited, and is not over */
+    block->overtakes = 0;
     for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = RONDO_VISIT_KEEP;
         if (i % RONDO_CHECKED_TOGETHER == 0)
             worth = rondo_check_readiness(daemon, block, i);
-        if (worth & 1) {
+        if ((worth & 1) && (task->visited || !holds_back || !begun)) {
             visit = rondo_visit_task(daemon, block, task, workers, grant);
             grant = grant * decay / 100;
             if (grant == 0)
@@ -525,8 +531,12 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
             if (retained != i)
                 *rondo_task_at(block, retained) = *task;
             retained++;
+            block->overtakes |= task->meeting != RONDO_MEETING_OVER;
+            begun |= task->visited;
         }
     }
+    if (block->progressed) /* a task that has begun usually has sent something */
+        block->advanced_ticks = rondo_ticks();
     block->tasks = tasks + again;
     rondo_close_gap(block, retained, i);
     if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last tasks have to find their places */

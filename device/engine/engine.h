@@ -220,7 +220,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     struct rondo_context *context = run->context;
     run->pending = 0;
     run->described = run->over = 0;
-    run->advanced = 0;
+    run->advanced = run->waited = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
     run->slice = context->slice;

@@ -54,6 +54,7 @@ struct rondo_run {
     uint32_t described; /* the first slice operation has been described, all but where its connectors stand */
     uint32_t over;      /* the worker group has executed the whole part ahead of the engine */
     uint32_t advanced;
+    uint32_t waited; /* something was not there when it was looked for */
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, slice_op;

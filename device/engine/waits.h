@@ -248,6 +248,7 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
 RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, struct rondo_wait *wait)
 {
     const int over = rondo_outrun(run, wait);
+    run->waited = 1;
     if (over || wait->looks % RONDO_REFUSAL_LOOKS == 0)
         rondo_fill_refused(run);
     if (over || !run->policy->preempt)

@@ -86,6 +86,10 @@ rondo_result_t rondo_open_device(struct rondo_runtime *runtime, struct rondo_sta
     const struct rondo_budgets asked = startup->policy.budgets;
     const enum rondo_spin_place place = place_of(runtime, options.blocks * near);
     startup->policy.budgets = rondo_spin_budgets(&asked, place);
+    if (startup->fixed) {
+        startup->policy.budgets.ordered = startup->policy.budgets.initial;
+        startup->policy.budgets.hold = 0;
+    }
     startup->policy.yield_mask = place == RONDO_SPIN_ON_SHARED_CORES || rondo_spans_hosts(runtime) ? 15 : 8191;
     if (runtime->device_type == RONDO_DEVICE_CUDA) /* many small operations are spread over all blocks */
         startup->policy.spread = GPU_SPREAD;

@@ -108,6 +108,7 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     if (spin == FIXED) { /* the grant of a task never changes */
         policy->decay = 100;
         policy->boost = 1;
+        startup->fixed = 1;
     }
     policy->readiness_check = (uint32_t) integer(reader, -1, "RONDO_READINESS_CHECK", NULL);
     policy->quit_idle_ns = 1000u * (uint64_t) integer(reader, config->quit_idle_us, "RONDO_QUIT_IDLE", FIELD "quit_idle_us");

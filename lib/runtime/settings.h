@@ -17,6 +17,7 @@ struct rondo_startup {
     const char *transports, *host_id, *tuning, *programs;
     struct rondo_program_files program_files; /* of programs; owned by rondo_init */
     struct rondo_policy policy;               /* budgets: in nanoseconds; 0: not given */
+    int fixed;                                /* budgets do not change */
     int profile;                              /* budgets are to be measured */
 };
 

@@ -21,7 +21,7 @@ static const struct rondo_budgets of_place[RONDO_SPIN_PLACES] = {
     /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that waits long delays the slot that
      * it waits for. */
     [RONDO_SPIN_ACROSS_HOSTS] = {.initial = 200, .alone = 200, .cap = 200},
-    [RONDO_SPIN_ON_GPU] = {.initial = 2000, .alone = 16000, .cap = 2000},
+    [RONDO_SPIN_ON_GPU] = {.initial = 2000, .alone = 16000, .ordered = 64000, .hold = 200000, .cap = 2000},
 };
 
 /* What is measured: a barrier of all ranks, from the host. */
@@ -38,17 +38,22 @@ static uint64_t least(uint64_t a, uint64_t b)
 struct rondo_budgets rondo_spin_budgets(const struct rondo_budgets *asked, enum rondo_spin_place place)
 {
     struct rondo_budgets budgets = of_place[place];
-    if (asked->initial != 0)
+    if (asked->initial != 0) {
         budgets.initial = budgets.alone = asked->initial;
+        budgets.ordered = budgets.hold = 0;
+    }
     if (asked->cap != 0) {
         budgets.cap = asked->cap;
         if (asked->initial == 0) {
             budgets.initial = least(budgets.initial, asked->cap);
             budgets.alone = least(budgets.alone, asked->cap);
+            budgets.ordered = least(budgets.ordered, asked->cap);
         }
     }
     if (budgets.cap < budgets.initial)
         budgets.cap = budgets.initial;
+    if (budgets.ordered < budgets.initial)
+        budgets.ordered = budgets.initial;
     return budgets;
 }
 
@@ -58,7 +63,11 @@ static struct rondo_budgets suit(uint64_t answer, rondo_device_t device)
 {
     const int on_gpu = device == RONDO_DEVICE_CUDA;
     const uint64_t wanted = answer / (on_gpu ? 8 : 2), initial = wanted < LEAST ? LEAST : wanted;
-    return (struct rondo_budgets){.initial = initial, .alone = (on_gpu ? 8 : 4) * initial, .cap = initial};
+    return (struct rondo_budgets){.initial = initial,
+                                  .alone = (on_gpu ? 8 : 4) * initial,
+                                  .ordered = (on_gpu ? 32 : 1) * initial,
+                                  .hold = (on_gpu ? 100 : 0) * initial,
+                                  .cap = initial};
 }
 
 static int by_value(const void *a, const void *b)
@@ -129,6 +138,8 @@ rondo_result_t rondo_spin_get(rondo_t handle, struct rondo_spin *spin)
     const uint64_t ticks = runtime->device->ticks_per_us;
     *spin = (struct rondo_spin){.budgets = {.initial = policy->budgets.initial * 1000 / ticks,
                                             .alone = policy->budgets.alone * 1000 / ticks,
+                                            .ordered = policy->budgets.ordered * 1000 / ticks,
+                                            .hold = policy->budgets.hold * 1000 / ticks,
                                             .cap = policy->budgets.cap * 1000 / ticks},
                                 .decay = policy->decay,
                                 .boost = policy->boost};

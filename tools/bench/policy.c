@@ -34,7 +34,8 @@ struct policy {
 
 static struct policy fixed(uint64_t ns)
 {
-    struct policy policy = {.spin = {.budgets = {.initial = ns, .alone = ns, .cap = ns}, .decay = 100, .boost = 1}};
+    struct policy policy = {
+        .spin = {.budgets = {.initial = ns, .alone = ns, .ordered = ns, .cap = ns}, .decay = 100, .boost = 1}};
     snprintf(policy.name, sizeof(policy.name), "fixed %g us", (double) ns * 1e-3);
     return policy;
 }
@@ -48,6 +49,8 @@ static rondo_result_t make_policies(struct bench *b, struct policy *policies)
         code = rondo_spin_measure(b->rank->runtime, &measured.spin);
     raised.spin = own.spin;
     raised.spin.boost = RAISE;
+    raised.spin.budgets.ordered = own.spin.budgets.initial;
+    raised.spin.budgets.hold = 0;
     raised.spin.budgets.cap = RAISE * own.spin.budgets.initial;
     policies[0] = own;
     policies[1] = raised;
@@ -286,6 +289,8 @@ static void put_row(struct bench *b, const struct program *program, const struct
     json_object_set_new(row, "policy", json_string(policy->name));
     json_object_set_new(row, "initial_ns", json_integer((json_int_t) policy->spin.budgets.initial));
     json_object_set_new(row, "alone_ns", json_integer((json_int_t) policy->spin.budgets.alone));
+    json_object_set_new(row, "ordered_ns", json_integer((json_int_t) policy->spin.budgets.ordered));
+    json_object_set_new(row, "hold_ns", json_integer((json_int_t) policy->spin.budgets.hold));
     json_object_set_new(row, "cap_ns", json_integer((json_int_t) policy->spin.budgets.cap));
     json_object_set_new(row, "decay", json_integer(policy->spin.decay));
     json_object_set_new(row, "boost", json_integer(policy->spin.boost));

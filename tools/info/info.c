@@ -265,9 +265,16 @@ static json_t *describe_spin(FILE *stream, const struct rondo_spin *spin)
             " ns (%s); of each later task %u%%; progress "
             "raises them %u times, to %" PRIu64 " ns at most (%s)\n",
             spin->budgets.initial, spin->budgets.alone, initial, spin->decay, spin->boost, spin->budgets.cap, cap);
+    if (spin->budgets.hold > 0)
+        fprintf(stream,
+                "  while ranks seem to start operations in one order %" PRIu64
+                " ns of the first task, and no further one is begun until none has advanced for %" PRIu64 " ns (%s)\n",
+                spin->budgets.ordered, spin->budgets.hold, initial);
     json_t *object = json_object();
     json_object_set_new(object, "initial_ns", json_integer((json_int_t) spin->budgets.initial));
     json_object_set_new(object, "alone_ns", json_integer((json_int_t) spin->budgets.alone));
+    json_object_set_new(object, "ordered_ns", json_integer((json_int_t) spin->budgets.ordered));
+    json_object_set_new(object, "hold_ns", json_integer((json_int_t) spin->budgets.hold));
     json_object_set_new(object, "initial_from", json_string(initial));
     json_object_set_new(object, "cap_ns", json_integer((json_int_t) spin->budgets.cap));
     json_object_set_new(object, "cap_from", json_string(cap));
