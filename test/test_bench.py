@@ -15,7 +15,7 @@ def bench(tmp_path, *options, expect=0):
     return json.loads(where.read_text())
 
 
-@pytest.mark.parametrize("mode", ["blocking", "nonblocking", "persistent"])
+@pytest.mark.parametrize("mode", ["blocking", "nonblocking", "persistent", "callback"])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_every_element(tmp_path, collective, mode):
     found = bench(tmp_path, collective, "--ranks", 3, "-c", "-b", 12, "-e", "6M", "-f", 512, "-n", 4, "--mode", mode)

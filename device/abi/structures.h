@@ -516,6 +516,7 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations that this block was the last to finish */
     uint32_t rounds;        /* block 0 */
+    uint32_t yields;        /* visits that ended for a task of higher priority, or for work that had come */
     /* device/daemon/order.h: in the current round, a task before the one visited has not met its peers; trust that the ranks
      * keep one order, and how many meetings it has lasted for; when a task advanced, or was begun, last */
     uint32_t overtakes;

@@ -21,7 +21,8 @@
 
 /* ---- queues ---- */
 
-#define RONDO_LANES_NEAR 2 /* that begin at the block where submissions come in: theirs start soonest */
+#define RONDO_HIGHER_LOOKED_AT 4 /* tasks of higher priority, after each slice of a lower one; in a block's near ones */
+#define RONDO_LANES_NEAR       2 /* that begin at the block where submissions come in: theirs start soonest */
 
 /* The block that executes the lane's first program block; the others follow, one a block. Many small operations must not all
  * be the first block's. */
@@ -166,11 +167,13 @@ RONDO_FUNCTION uint64_t rondo_notifications_left(const struct rondo_daemon *daem
 /* A submission's words are far away from a GPU (1.2 us). So the presence of a further one is asked at the same time, and a
  * block that has nothing to do looks so often before it reads the clock. */
 #if defined(__CUDACC__)
-#define RONDO_FETCH_HINTS 1
-#define RONDO_FETCH_LOOKS 4
+#define RONDO_FETCH_HINTS   1
+#define RONDO_FETCH_LOOKS   4
+#define RONDO_LOOKS_ARE_FAR 1
 #else
-#define RONDO_FETCH_HINTS 0
-#define RONDO_FETCH_LOOKS 1
+#define RONDO_FETCH_HINTS   0
+#define RONDO_FETCH_LOOKS   1
+#define RONDO_LOOKS_ARE_FAR 0
 #endif
 
 /* Fetches submissions. By block 0. What does not fit stays in the queue. */
@@ -277,6 +280,8 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
     run->early = 0;
     run->coming = NULL;
     run->come = 0;
+    run->higher = NULL;
+    run->highers = run->ranked = run->yields = 0;
 }
 
 /* Whether the block's part of an operation that was begun again is under way, and was all. */
@@ -307,15 +312,21 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     run.policy = &daemon->policy;
     run.interrupts = &block->interrupts;
     run.budget = grant;
-#if !defined(__CUDACC__) /* a GPU's look at a submission takes longer than the looks between two of its clock */
-    if (block->tasks <= 1) {
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY && daemon->policy.preempt) {
+        run.ranked = 1;
+        run.higher = block->near; /* the table's first */
+        while (run.highers < RONDO_HIGHER_LOOKED_AT && rondo_task_at(block, run.highers)->priority > task->priority)
+            run.highers++;
+    }
+    /* Of one task, a GPU's look at a submission takes longer than the looks between two of its clock. */
+    if (run.ranked || (!RONDO_LOOKS_ARE_FAR && block->tasks <= 1)) {
         run.coming = rondo_coming(daemon, block);
         run.come = rondo_load_relaxed(run.coming);
     }
-#endif
     enum rondo_outcome outcome = rondo_engine_run(&run);
     if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.readiness_check)
-        task->awaited = rondo_awaits(&run);
+        task->awaited = run.yields ? (struct rondo_awaited){NULL, 0, RONDO_AWAITS_ANYTHING, 0} : rondo_awaits(&run);
+    block->yields += run.yields;
     rondo_note_meeting(&daemon->policy, block, task, outcome == RONDO_OUTCOME_FINISHED, run.advanced != 0, run.waited != 0);
     task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
@@ -459,7 +470,8 @@ RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct ro
 }
 #endif
 
-#define RONDO_CHECKED_TOGETHER 8 /* tasks whose readiness is checked together */
+#define RONDO_YIELDS_A_SHARE   64 /* of them one ends no round: then all tasks are visited, the lowest too */
+#define RONDO_CHECKED_TOGETHER 8  /* tasks whose readiness is checked together */
 
 /* The readiness check: which of the next tasks from a place on are worth a visit, a bit each, because their wait may be
  * over, by itself or by failure. So a round over many preempted tasks, whose visits mean a change of context each, costs no
@@ -501,27 +513,36 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
                                       struct rondo_workers *workers, int return_early)
 {
     const uint32_t tasks = block->tasks, completions = block->completions;
+    uint32_t yields = block->yields;
 #if !defined(__CUDACC__)
     if (tasks == 0)
         return;
 #endif
     /* Read before a visit may complete the last operation under way: after it they may change (lib/runtime/spin.h). */
     const uint64_t decay = daemon->policy.decay;
-    uint64_t grant = rondo_first_grant(&daemon->policy, block);
+    int outranks = daemon->policy.order == RONDO_ORDER_PRIORITY && tasks > 1 &&
+                   rondo_task_at(block, 0)->priority > rondo_task_at(block, tasks - 1)->priority;
+    uint64_t grant = rondo_first_grant(&daemon->policy, block, outranks);
     uint32_t worth = 0, retained = 0, again = 0, i = 0;
     const int holds_back = rondo_holds_back(&daemon->policy, block);
     int begun = 0; /* a task that has been visited, and is not over */
     block->overtakes = 0;
-    for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
+    int gives_way = 0; /* a task has been left for what is higher: the next round begins with that */
+    /* By priority a thread is told of a completion at once, not when all lower tasks have been visited. */
+    const int ends_early = return_early || daemon->policy.order == RONDO_ORDER_PRIORITY;
+    for (; i < tasks && !gives_way && !(ends_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = RONDO_VISIT_KEEP;
         if (i % RONDO_CHECKED_TOGETHER == 0)
             worth = rondo_check_readiness(daemon, block, i);
         if ((worth & 1) && (task->visited || !holds_back || !begun)) {
             visit = rondo_visit_task(daemon, block, task, workers, grant);
-            grant = grant * decay / 100;
+            grant = outranks ? daemon->policy.budgets.initial : grant * decay / 100;
             if (grant == 0)
                 grant = 1;
+            outranks = 0;
+            gives_way = block->yields != yields && block->yields % RONDO_YIELDS_A_SHARE != 0;
+            yields = block->yields;
         }
         if (visit == RONDO_VISIT_REMOVE) {
             rondo_forget_task(daemon, task);

@@ -20,6 +20,7 @@
 #include "device/abi/platform.h"
 #include "device/abi/structures.h"
 
+#define RONDO_OUTRANKING_GRANT 32   /* times what a first task is granted, for one of higher priority than the others */
 #define RONDO_ORDER_TRUSTED    32   /* meetings in the table's order, for trust */
 #define RONDO_ORDER_TRUST_MOST 64   /* of them count */
 #define RONDO_ORDER_OVERTAKING 2    /* as many count as one overtaking */
@@ -30,10 +31,12 @@ RONDO_FUNCTION int rondo_trusts_order(const struct rondo_policy *policy, const s
     return block->order_trust >= RONDO_ORDER_TRUSTED && policy->order == RONDO_ORDER_FIFO;
 }
 
-/* What the first task of the table is granted in a round. */
-RONDO_FUNCTION uint64_t rondo_first_grant(const struct rondo_policy *policy, const struct rondo_block *block)
+/* What the first task of the table is granted in a round. outranks: it has a higher priority than another one. A slice of that
+ * may take long, and the peers, which see the first task, too, are about to come. */
+RONDO_FUNCTION uint64_t rondo_first_grant(const struct rondo_policy *policy, const struct rondo_block *block, int outranks)
 {
-    return block->tasks == 1                   ? policy->budgets.alone
+    return outranks                            ? policy->budgets.initial * RONDO_OUTRANKING_GRANT
+           : block->tasks == 1                 ? policy->budgets.alone
            : rondo_trusts_order(policy, block) ? policy->budgets.ordered
                                                : policy->budgets.initial;
 }

@@ -163,6 +163,10 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         if (ahead && (instruction->actions & RONDO_RECEIVE))
             for (uint32_t i = 0; i < instruction->receive_count; i++)
                 rondo_fetch_next(run->part, rondo_end_of(run, instruction->receive_first + i), 0);
+        if (rondo_is_outranked(run)) { /* the context may say that all slices are done */
+            run->yields = 1;
+            return 0;
+        }
     }
     run->slice = 0;
     return 1;

@@ -46,6 +46,11 @@ struct rondo_run {
     struct rondo_instruction unpublished; /* executed, but not yet published */
     int pending;                          /* there is such an instruction */
     uint32_t program_block;
+    /* In a table by priority: tasks of higher priority that the block looks at after each slice, and whether it has left the
+     * run for one of them, or for work that it has not seen yet. */
+    const struct rondo_task *higher;
+    uint32_t highers;
+    uint32_t ranked, yields;
     uint32_t fresh;     /* the operation has changed since the worker group loaded it */
     uint32_t early;     /* the kernel before this one in its stream may not have ended: nothing that it changes has been read
                            (rondo_workers_arrive) */

@@ -242,6 +242,22 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
                                                  : 1;
 }
 
+/* Whether the block is to leave the run after a slice: for work that has come, whose priority is not known yet, or for a task
+ * of higher priority that may go on. */
+RONDO_FUNCTION int rondo_is_outranked(const struct rondo_run *run)
+{
+    if (!run->ranked)
+        return 0;
+    if (rondo_has_more(run))
+        return 1;
+    for (uint32_t i = 0; i < run->highers; i++) {
+        const struct rondo_awaited *awaited = &run->higher[i].awaited;
+        if (awaited->kind == RONDO_AWAITS_ANYTHING || rondo_has_come(awaited, rondo_load_relaxed(awaited->word)))
+            return 1;
+    }
+    return 0;
+}
+
 #define RONDO_REFUSAL_LOOKS 256 /* from one look for refused references to the next */
 
 /* After a look in vain. missing: see rondo_missing. Yields the core now and then. Returns 0 if the budget is spent. */

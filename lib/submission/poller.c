@@ -13,10 +13,13 @@
 #include "lib/diagnostics/timeline.h"
 #include "lib/submission/state.h"
 
+#include <sched.h>
 #include <string.h>
 
-#define TICK_NS     100000000u
-#define STACK_BYTES ((size_t) 1 << 20) /* the user's callbacks run on it */
+#define TICK_NS       100000000u
+#define WATCH_NS      2000000u
+#define LOOKS_A_ROUND 64
+#define STACK_BYTES   ((size_t) 1 << 20) /* the user's callbacks run on it */
 
 void rondo_poller_wake(struct rondo_runtime *runtime)
 {
@@ -47,6 +50,27 @@ static void call_back(struct rondo_runtime *runtime)
     }
 }
 
+/* Looks for completions without a pause while there are requests with callbacks, where completions wake no thread. Ends when
+ * none has been started or has completed for WATCH_NS, as for a thread that waits (lib/submission/progress.c): then it is the
+ * operations that take long. */
+static void watch_callbacks(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = runtime->queue;
+    uint64_t since = rondo_clock_ns(), before = 0;
+    while (__atomic_load_n(&queue->callbacks, __ATOMIC_RELAXED) > 0 && rondo_clock_ns() - since < WATCH_NS &&
+           rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) == 0) {
+        for (int looks = 0; looks < LOOKS_A_ROUND && rondo_queue_reap(runtime) == 0; looks++)
+            rondo_relax(0, UINT32_MAX);
+        call_back(runtime);
+        const uint64_t now =
+            __atomic_load_n(&queue->submitted, __ATOMIC_RELAXED) + __atomic_load_n(&queue->completed, __ATOMIC_RELAXED);
+        if (now != before)
+            since = rondo_clock_ns();
+        before = now;
+        sched_yield();
+    }
+}
+
 /* Checks the device, at most once a tick. The loss of the device ends everything, also communicators that are made later. */
 static void look_at_device(struct rondo_runtime *runtime)
 {
@@ -73,6 +97,8 @@ static void *poll(void *argument)
         rondo_flight_dump_check(runtime);
         rondo_inspection_check(runtime);
         look_at_device(runtime);
+        if (runtime->device->kind->poll_ns != 0)
+            watch_callbacks(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
         uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) : 0;
         uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;

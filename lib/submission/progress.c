@@ -320,14 +320,15 @@ rondo_result_t rondo_request_callback(rondo_request_t handle, void (*fn)(void *a
     rondo_lock_take(&queue->lock);
     too_late = rondo_request_state(request) == RONDO_REQUEST_DONE;
     if (!too_late) {
+        const int expected = request->callback != NULL || !is_active(request);
         request->callback_argument = arg;
         request->callback = fn;
+        if (!expected)
+            rondo_state_expect_callback(request);
     }
     rondo_lock_drop(&queue->lock);
     if (!too_late && runtime->device->kind->attend != NULL) /* the thread that has started it may never wait for it */
         runtime->device->kind->attend(runtime->device, RONDO_ASSIST_NEVER);
-    if (!too_late && runtime->device->kind->poll_ns != 0) /* nor look at the queue, and the poller may be asleep */
-        rondo_poller_wake(runtime);
     if (too_late) /* it completed before the callback was set, which still is called once */
         fn(arg, request->result);
     return RONDO_SUCCESS;

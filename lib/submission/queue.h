@@ -20,6 +20,7 @@ struct rondo_queue {
     uint32_t slots_used;
     struct rondo_request *free_requests; /* with their slots; linked by next_free */
     struct rondo_request *active;        /* started and not completed; linked by active_after */
+    uint64_t callbacks;                  /* active requests that have one; may be read at any time */
     struct rondo_request *called;        /* completed, callback not yet called; newest first, linked by next_waiting */
     uint64_t waiting;                    /* requests in lanes' lists */
     uint32_t event, sleepers;            /* the event that is signalled at completions; atomic */

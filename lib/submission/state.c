@@ -64,6 +64,14 @@ static uint64_t record(const struct rondo_request *request, uint64_t started, ui
     return rondo_flight_begin(request->runtime->flight, &request->recorded, request->number, family, started, completed);
 }
 
+void rondo_state_expect_callback(const struct rondo_request *request)
+{
+    struct rondo_queue *queue = request->runtime->queue;
+    __atomic_store_n(&queue->callbacks, queue->callbacks + 1, __ATOMIC_RELAXED);
+    if (request->runtime->device->kind->poll_ns != 0) /* no completion wakes the poller, which may be asleep */
+        rondo_poller_wake(request->runtime);
+}
+
 /* ---- transitions ---- */
 
 /* Ends an active request with the result and a copy of the message (may be NULL): -> DONE, or, where it has a callback, into
@@ -87,6 +95,7 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
     request->message = message != NULL ? strdup(message) : NULL;
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
     if (request->callback != NULL) { /* the poller calls it, and makes the request DONE then */
+        __atomic_store_n(&queue->callbacks, queue->callbacks - 1, __ATOMIC_RELAXED);
         request->next_waiting = queue->called;
         queue->called = request;
         rondo_poller_wake(request->runtime);
@@ -113,6 +122,8 @@ static void activate(struct rondo_request *request, enum rondo_request_state sta
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     if (request->lane != NULL)
         request->number = request->lane->requests->started++;
+    if (request->callback != NULL)
+        rondo_state_expect_callback(request);
 }
 
 /* The same, with a record. started: the ticks at its start. Queue lock held. */

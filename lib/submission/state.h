@@ -51,6 +51,10 @@ struct rondo_operation_name {
 void rondo_request_approve(struct rondo_runtime *runtime, const struct rondo_operation_name *name, rondo_result_t verdict,
                            const char *message);
 
+/* Counts an active request that has a callback, until it completes. Where completions wake no thread the poller is woken, to
+ * look for this one. Queue lock held. */
+void rondo_state_expect_callback(const struct rondo_request *request);
+
 /* Completes the requests whose CQEs the device has written, and submits those that have waited for room. Any thread; takes the
  * queue lock unless there is no CQE. Returns how many requests it has completed. */
 int rondo_queue_reap(struct rondo_runtime *runtime);

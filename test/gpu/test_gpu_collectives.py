@@ -204,7 +204,7 @@ def test_every_collective(step, mode):
 
 @pytest.mark.gpu("all-reduce, registered buffers, all modes", seconds=60)
 def test_registered_buffers(step):
-    for mode in ("blocking", "nonblocking", "persistent", "stream", "persistent-stream"):
+    for mode in ("blocking", "nonblocking", "persistent", "callback", "stream", "persistent-stream"):
         step.run(RONDO, "bench", "allreduce", "--device", "cuda", "--ranks", step.machine.ranks, "-c", "-b", 8, "-e", "64M", "-f", 64,
                  "-n", 20, "--register", "--mode", mode)
 

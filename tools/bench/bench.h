@@ -1,9 +1,9 @@
 /* The parts of `rondo bench`: options (tools/bench/options.c), what a rank has and does for all of its rows
  * (tools/bench/bench.c), the errors of compressed data (tools/bench/error.c; exact results: tools/common/check.h), timing
  * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
- * switches from one stuck operation to another (tools/bench/switches.c), policies of waiting (tools/bench/policy.c), the search
- * for the best algorithms (tools/bench/tune.c), medians and random orders (tools/bench/numbers.c), and the comparison with
- * several peers (tools/bench/rivals.c). */
+ * switches from one stuck operation to another (tools/bench/switches.c), policies of waiting (tools/bench/policy.c), priorities
+ * (tools/bench/priority.c), the search for the best algorithms (tools/bench/tune.c), medians and random orders
+ * (tools/bench/numbers.c), and the comparison with several peers (tools/bench/rivals.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 
@@ -26,7 +26,7 @@ struct bench_whole {
     int (*run)(struct bench *bench, uint64_t *wrong);  /* adds to *wrong */
     bool own_columns;
 };
-extern const struct bench_whole bench_gradients, bench_switches, bench_policy;
+extern const struct bench_whole bench_gradients, bench_switches, bench_policy, bench_priority;
 
 /* Elements of each tensor of a ResNet-50, from the first layer to the last. */
 enum { BENCH_TENSORS = 161 };

@@ -75,7 +75,8 @@ static const char help[] =
     "  gatherv scatter scatterv barrier scan exscan alltonext sendrecv, or the beginning of one of these names alone;\n"
     "  or gradients: the 161 tensors of a ResNet-50, a persistent all-reduce each, started in an order of the rank's own (the\n"
     "  peer's: the same on all ranks); or switches: how long the daemon takes from one stuck operation to another; or policy:\n"
-    "  programs of persistent collectives under each way to choose how long waits are. Exit 1: wrong data or another error.\n"
+    "  programs of persistent collectives under each way to choose how long waits are; or priority: how soon an urgent one\n"
+    "  finishes beside many large ones. Exit 1: wrong data or another error.\n"
     "  -b, --min-bytes SIZE   smallest size (8); sizes take the suffixes K, M, G\n"
     "  -e, --max-bytes SIZE   largest size (64M)\n"
     "  -f, --factor N         from one size to the next (4)\n"
@@ -88,8 +89,9 @@ static const char help[] =
     "  -i, --in-place         the input is taken from the output buffer\n"
     "  --ranks N              that many ranks as threads of this process (else from the environment: mpirun, srun)\n"
     "  --device host|cuda     where the collectives run (auto: a GPU where there is one)\n"
-    "  --mode MODE            blocking, nonblocking, persistent; on CUDA also stream and persistent-stream: enqueued back to\n"
-    "                         back on a stream\n"
+    "  --mode MODE            blocking, nonblocking, persistent, callback (persistent, until its callback has been called); "
+    "on\n"
+    "                         CUDA also stream and persistent-stream: enqueued back to back on a stream\n"
     "  --algorithm NAME, --protocol NAME, --channels N   instead of those that the library would choose\n"
     "  --tune FILE            tries them all, and writes which are the fastest (with --ranks)\n"
     "  --order WHICH          of gradients: random (the default) or same\n"
@@ -112,7 +114,8 @@ static const char *const mode_names[] = {[FORM_BLOCKING] = "blocking",
                                          [FORM_NONBLOCKING] = "nonblocking",
                                          [FORM_PERSISTENT] = "persistent",
                                          [FORM_STREAM] = "stream",
-                                         [FORM_PERSISTENT_STREAM] = "persistent-stream"};
+                                         [FORM_PERSISTENT_STREAM] = "persistent-stream",
+                                         [FORM_CALLBACK] = "callback"};
 enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 
 const char *bench_mode_name(enum form mode)
@@ -228,8 +231,8 @@ static int read_mode(struct bench_options *o, const char *text)
     while (text != NULL && mode < MODES && strcmp(text, mode_names[mode]) != 0)
         mode++;
     if (mode == MODES)
-        return options_refuse(VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, stream, persistent-stream)",
-                              text);
+        return options_refuse(
+            VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, callback, stream, persistent-stream)", text);
     if (text == NULL && o->whole != NULL)
         mode = FORM_PERSISTENT;
     o->mode = (enum form) mode;
@@ -308,9 +311,8 @@ static int check_tune(const struct bench_options *o)
         return 0;
     if (o->whole != NULL || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
         o->json != NULL)
-        return options_refuse(
-            VERB,
-            "--tune chooses by itself: no gradients, switches, policy, --peer, --algorithm, --protocol, --channels, --json");
+        return options_refuse(VERB, "--tune chooses by itself: no gradients, switches, policy, priority, --peer, --algorithm, "
+                                    "--protocol, --channels, --json");
     if (o->runtime.threads == 0)
         return options_refuse(VERB, "--tune starts the ranks anew for each candidate: add --ranks N");
     return 0;
@@ -318,7 +320,7 @@ static int check_tune(const struct bench_options *o)
 
 static const struct bench_whole *find_whole(const char *name)
 {
-    static const struct bench_whole *const all[] = {&bench_gradients, &bench_switches, &bench_policy};
+    static const struct bench_whole *const all[] = {&bench_gradients, &bench_switches, &bench_policy, &bench_priority};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(name, all[i]->name) == 0)
             return all[i];
@@ -360,9 +362,9 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
     if (o->collective == NULL) {
         char names[256];
         collective_list(names, sizeof(names), ", ");
-        return options_refuse(VERB,
-                              "'%s' is not a collective (%s, gradients, switches, policy), nor does one name alone begin so",
-                              argv[optind], names);
+        return options_refuse(
+            VERB, "'%s' is not a collective (%s, gradients, switches, policy, priority), nor does one name alone begin so",
+            argv[optind], names);
     }
     if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||
         (code = read_peer(o, texts.peer)) != 0 || (o->whole != NULL && (code = o->whole->check(o)) != 0))

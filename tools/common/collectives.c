@@ -3,6 +3,7 @@
 #include "tools/common/collectives.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,7 +333,7 @@ void call_release(struct call *c)
 
 bool form_is_persistent(enum form form)
 {
-    return form == FORM_PERSISTENT || form == FORM_PERSISTENT_STREAM;
+    return form == FORM_PERSISTENT || form == FORM_PERSISTENT_STREAM || form == FORM_CALLBACK;
 }
 
 bool form_is_on_stream(enum form form)
@@ -354,6 +355,26 @@ static rondo_result_t start_on_stream(struct call *c)
     return code;
 }
 
+static void count_down(void *argument, rondo_result_t result)
+{
+    (void) result; /* the wait that follows returns it */
+    __atomic_fetch_sub((int *) argument, 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for the callbacks of the requests that are started here, and looks for nothing else meanwhile. */
+static rondo_result_t start_with_callbacks(struct call *c)
+{
+    int left = c->request_count;
+    rondo_result_t code = RONDO_SUCCESS;
+    for (int i = 0; code == RONDO_SUCCESS && i < c->request_count; i++)
+        code = rondo_request_callback(c->requests[i], count_down, &left);
+    if (code == RONDO_SUCCESS)
+        code = rondo_startall(c->request_count, c->requests);
+    while (code == RONDO_SUCCESS && __atomic_load_n(&left, __ATOMIC_ACQUIRE) > 0)
+        sched_yield();
+    return code;
+}
+
 rondo_result_t call_run(struct call *c, enum form form)
 {
     rondo_result_t code;
@@ -362,6 +383,9 @@ rondo_result_t call_run(struct call *c, enum form form)
         return start_on_stream(c);
     case FORM_PERSISTENT:
         code = rondo_startall(c->request_count, c->requests);
+        break;
+    case FORM_CALLBACK:
+        code = start_with_callbacks(c);
         break;
     default:
         code = call_invoke(c, form);

@@ -34,8 +34,9 @@ enum collective_id {
     COLLECTIVE_COUNT
 };
 
-/* The two on a stream are only enqueued by a run; call_finish waits for them. */
-enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_STREAM, FORM_PERSISTENT_STREAM };
+/* The two on a stream are only enqueued by a run; call_finish waits for them. FORM_CALLBACK is persistent, and a run ends when
+ * the callback has been called. */
+enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_STREAM, FORM_PERSISTENT_STREAM, FORM_CALLBACK };
 /* Whether the form has an init; whether it needs struct call's stream. */
 bool form_is_persistent(enum form form);
 bool form_is_on_stream(enum form form);

@@ -16,6 +16,7 @@
             return rondo_i##X(__VA_ARGS__, c->requests);                                                                       \
         case FORM_STREAM:                                                                                                      \
             return rondo_##X##_on_stream(__VA_ARGS__, c->stream);                                                              \
+        case FORM_CALLBACK:                                                                                                    \
         case FORM_PERSISTENT:                                                                                                  \
         case FORM_PERSISTENT_STREAM:                                                                                           \
             return rondo_##X##_init(__VA_ARGS__, &c->attr, c->requests);                                                       \
@@ -73,6 +74,7 @@ static rondo_result_t invoke_sendrecv(struct call *c, enum form form)
         if ((code = rondo_isend(c->send, c->count, c->type, next, c->comm, &c->requests[0])) != RONDO_SUCCESS)
             return code;
         return rondo_irecv(c->receive, c->count, c->type, previous, c->comm, &c->requests[1]);
+    case FORM_CALLBACK:
     case FORM_PERSISTENT:
     case FORM_PERSISTENT_STREAM:
         if ((code = rondo_send_init(c->send, c->count, c->type, next, c->comm, &c->attr, &c->requests[0])) != RONDO_SUCCESS)

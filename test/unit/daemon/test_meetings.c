@@ -41,11 +41,11 @@ static void test_one_order(void **state)
     struct rondo_block block = {.tasks = 2};
     (void) state;
     meet_in_order(&block, RONDO_ORDER_TRUSTED - 1);
-    assert_int_equal(rondo_first_grant(&policy, &block), INITIAL);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), INITIAL);
     meet_in_order(&block, 1);
-    assert_int_equal(rondo_first_grant(&policy, &block), ORDERED);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), ORDERED);
     block.tasks = 1;
-    assert_int_equal(rondo_first_grant(&policy, &block), ALONE);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), ALONE);
 }
 
 static void test_overtaking(void **state)
@@ -55,9 +55,9 @@ static void test_overtaking(void **state)
     meet_in_order(&block, 2 * RONDO_ORDER_TRUST_MOST); /* more than what counts */
     for (int i = 0; i < (RONDO_ORDER_TRUST_MOST - RONDO_ORDER_TRUSTED) / RONDO_ORDER_OVERTAKING; i++)
         meet(&block, 1);
-    assert_int_equal(rondo_first_grant(&policy, &block), ORDERED);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), ORDERED);
     meet(&block, 1);
-    assert_int_equal(rondo_first_grant(&policy, &block), INITIAL);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), INITIAL);
     for (int i = 0; i < RONDO_ORDER_TRUST_MOST; i++)
         meet(&block, 1);
     assert_int_equal(block.order_trust, 0);
@@ -106,9 +106,9 @@ static void test_trust_ends(void **state)
     struct rondo_block block = {.tasks = 2};
     (void) state;
     meet_in_order(&block, RONDO_ORDER_TRUSTED + RONDO_ORDER_TERM);
-    assert_int_equal(rondo_first_grant(&policy, &block), INITIAL);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), INITIAL);
     meet_in_order(&block, RONDO_ORDER_TRUSTED);
-    assert_int_equal(rondo_first_grant(&policy, &block), ORDERED);
+    assert_int_equal(rondo_first_grant(&policy, &block, 0), ORDERED);
 }
 
 static void test_holding_back(void **state)
@@ -127,7 +127,7 @@ static void test_holding_back(void **state)
     block.tasks = 2;
     other.order = RONDO_ORDER_PRIORITY; /* the table is not in the order of starts */
     assert_false(rondo_holds_back(&other, &block));
-    assert_int_equal(rondo_first_grant(&other, &block), INITIAL);
+    assert_int_equal(rondo_first_grant(&other, &block, 0), INITIAL);
     other = policy;
     other.preempt = 0;
     assert_false(rondo_holds_back(&other, &block));
