@@ -966,7 +966,8 @@ RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_com
 
 /** Attributes of a persistent operation. Equal on all ranks. */
 typedef struct {
-    int priority;        /**< higher ones run first under the order "priority"; 0 by default */
+    int priority;        /**< under the order "priority" higher ones run first, and lower ones are left for them at the end of a
+                            slice; 0 by default */
     int compress_rate;   /**< bits a value; 0: as the communicator says; RONDO_COMPRESS_NEVER: no compression */
     const char *program; /**< algorithm or program name; NULL: chosen */
     int error_feedback;  /**< 1: compressed sums and averages add what was lost of this rank's data to its next start's */

@@ -141,7 +141,10 @@ static const rondo_variable_t table[] = {
      "stream-ordered all-gathers, all-to-alls and broadcasts between registered buffers, which lie at the same offset of their "
      "ranges on all ranks: copy engines carry them out, and kernels what they cannot; -1: no such limit",
      INTEGER, "multiprocessors", -1, 240, ""},
-    {scheduling, "RONDO_ORDER", "fifo", "order of the task table: fifo or priority", CHOICE, "", 0, 0, "fifo,priority"},
+    {scheduling, "RONDO_ORDER", "fifo",
+     "order of the task table: fifo, or priority, by which an operation is left at the end of a slice for one of higher "
+     "priority",
+     CHOICE, "", 0, 0, "fifo,priority"},
     {scheduling, "RONDO_SPIN", "adaptive", "how spin budgets are chosen: fixed, adaptive or profile", CHOICE, "", 0, 0,
      "adaptive,fixed,profile"},
     {scheduling, "RONDO_SPIN_INITIAL", "0",

@@ -1,6 +1,9 @@
 """Many collectives in random orders on GPUs, beside synchronizations and other calls of CUDA: all of them end, with the right
 results. Without preemption, and on NCCL, the same orders are a deadlock.
 """
+import json
+import pathlib
+
 import pytest
 
 from gpu_harness import RONDO
@@ -30,6 +33,16 @@ def test_processes(step, name, options):
 def test_policies(step, policy):
     """The iterations of DFCCL's programs that are to deadlock (its section 6.2), with calls of CUDA beside them."""
     step.stress(8, "--collectives", 8, "--iterations", 200, "--sync", "--interfere", RONDO_SPIN=policy, CUDA_DEVICE_MAX_CONNECTIONS="32")
+
+
+@pytest.mark.gpu("an urgent operation beside large ones", seconds=30)
+def test_priority(step):
+    """By the order of starts it would be the last. It takes a fifth of their time at the most."""
+    path = f"{step.log}.json"
+    step.run(RONDO, "bench", "priority", "--device", "cuda", "--ranks", 2, "--json", path, CUDA_DEVICE_MAX_CONNECTIONS="32")
+    (row,) = json.loads(pathlib.Path(path).read_text())["rows"]
+    step.note(f"{row['alone_us']:.0f} us alone, {row['beside_us']:.0f} us beside, {row['worst_us']:.0f} at worst")
+    assert row["beside_us"] < 0.2 * row["all_us"]
 
 
 @pytest.mark.gpu("stress, {oversubscribed} threads on {gpus} GPUs", seconds=60)
