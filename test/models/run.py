@@ -128,6 +128,19 @@ MODELS = {
             "SAME_STAMP": ASSERTION,
         },
     },
+    "resend": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "TAKE_TWICE": ASSERTION,
+            "SETTLE_SENT": ASSERTION,
+            "SETTLE_SENDING": ASSERTION,
+            "NO_AGAIN": STUCK,
+            "NO_GENERATION": STUCK,
+            "NO_LOOK": STUCK,
+            "AWAIT_ANSWER": STUCK,
+        },
+    },
     "arrival": {
         "fair": True,
         "holds": [""],
