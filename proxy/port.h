@@ -70,6 +70,8 @@ struct rondo_port {
     uint64_t flush_post;      /* the network's, of the flush under way */
     uint64_t last_post; /* the network's count of what it had sent when it last sent something of this port; 0: nothing yet */
     void *messages;     /* the network's own; freed with the port */
+    uint8_t known;   /* the port has been seen joined, so what is said of the other side may be read, also after it has left */
+    uint8_t awaited; /* the other side waits for a word of this one, which was not known yet */
 
     uint32_t state; /* enum rondo_port_state; atomic */
 

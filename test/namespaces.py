@@ -129,6 +129,10 @@ class Hosts:
         """Takes down the host's own interface."""
         _ip("-n", self.name(host), "link", "set", "net0", "down")
 
+    def up(self, host):
+        """Takes it up again."""
+        _ip("-n", self.name(host), "link", "set", "net0", "up")
+
     def enter(self, host):
         return ["ip", "netns", "exec", self.name(host)]
 

@@ -383,20 +383,24 @@ def tcp_ports(hosts, host, pid):
     return listening, connected
 
 
+@pytest.mark.parametrize("side", [1, 2])
 @pytest.mark.parametrize("proxies", [1, 2])
-def test_a_data_connection_is_cut(proxies):
-    """The control connections stay intact; both ends of the cut connection detect it and tell the others."""
-    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", "--count", 300000, RONDO_PROXY_THREADS=proxies) as job:
+def test_a_data_connection_is_cut(proxies, side):
+    """It is made again, and the results are right: test/links has more of that."""
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "serve", "--seconds", 4, "--count", 300000, RONDO_PROXY_THREADS=proxies,
+                                   RONDO_LOG="info") as job:
         job.wait_for("READY")
         time.sleep(0.3)
-        _, connected = tcp_ports(hosts, 1, job.ranks[1].process.pid)
-        cut = [(local, address, port) for local, address, port in connected if address == hosts.address(2)]
+        other = hosts.address(3 - side)
+        _, connected = tcp_ports(hosts, side, job.ranks[side].process.pid)
+        cut = [(local, address, port) for local, address, port in connected if address == other]
         assert cut, connected
         for local, address, port in cut:
-            subprocess.run([*hosts.enter(1), "ss", "-K", "dst", address, "dport", "=", str(port)], check=True,
+            subprocess.run([*hosts.enter(side), "ss", "-K", "dst", address, "dport", "=", str(port)], check=True,
                            stdout=subprocess.DEVNULL)
-        expect_errors(job, [0, 1, 2])
+        expect_errors(job, [0, 1, 2], (SUCCESS,), time.monotonic() + 10)
         job.finish()
+        assert re.search(r"connection with rank \d carries again", job.output()), job.output()
 
 
 @pytest.mark.parametrize("what", ["matrix", "mix"])

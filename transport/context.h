@@ -36,6 +36,8 @@ struct rondo_transport_upcalls {
     /* For how many milliseconds in a row what is on its way to the peer may stand still before the peer is given up: few where
      * it is gone, many where it may just be slow. Any thread; takes no lock, and changes with time. */
     int (*patience_ms)(void *library, int peer);
+    /* Whether the peer is known to have died or left, or to be out of reach. Any thread; changes with time. */
+    int (*is_gone)(void *library, int peer);
 };
 
 struct rondo_transport_context {

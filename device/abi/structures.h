@@ -180,7 +180,7 @@ enum rondo_protocol {
 #define RONDO_TINY_HEAD 16 /* bytes of a TINY or MULTICAST_TINY slot before its data; the tail is the first word */
 
 /* A slot's source reference: the slot's bytes are sent from where they lie in a buffer, which is not written before settled
- * says that they have been sent. Host memory. */
+ * says that they have arrived. Host memory. */
 struct rondo_referenced_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
     uint64_t bytes;     /* may be less than the slot's: a slot is filled in whole vectors, a buffer ends where it ends */
@@ -190,8 +190,9 @@ enum rondo_zero_copy {
     RONDO_ZERO_COPY_RESULT = 2 /* complete results stay as they are in the output */
 };
 struct rondo_source_references {
-    uint64_t settled; /* number of slots whose bytes the proxy needs no more; written by the proxy */
-    uint64_t unused[15];
+    uint64_t settled;   /* number of slots whose bytes the proxy needs no more; written by the proxy */
+    uint64_t withdrawn; /* 1: an operation has failed, and the buffers may be gone; written by the sender */
+    uint64_t unused[14];
     struct rondo_referenced_slot slots[]; /* one for each slot; written by the sender, published with the tail */
 };
 

@@ -389,6 +389,8 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
                    !rondo_withdraw_direct_write(context, &home->parts[task->program_block])))
         return RONDO_VISIT_KEEP;
     if (failed)
+        rondo_withdraw_source_references(home, &home->parts[task->program_block]);
+    if (failed)
         rondo_withdraw_references(home, &home->parts[task->program_block], workers->single_copy_peers);
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);

@@ -1,7 +1,8 @@
 /*
  * Zero-copy send, on the host device: what a program sends over a network from its input, while that is not written, or from
  * its result need not be copied into a slot. The slot then names where the bytes lie (a source reference), and the proxy sends
- * them from there; the operation is not complete before it has. Also what becomes of posted receive actions. By the thread
+ * them from there; the operation is not complete before they have arrived, because a connection that breaks has them sent
+ * again. Also what becomes of posted receive actions. By the thread
  * that runs the engine.
  */
 #ifndef RONDO_DEVICE_ENGINE_ZERO_COPY_H
@@ -11,6 +12,10 @@
 #include "device/engine/receive_action.h"
 #include "device/engine/run.h"
 #include "device/engine/use.h"
+
+/* Fewer bytes of a slot are copied: that takes less time than the message by which their arrival is told. Measured between two
+ * ranks over TCP. */
+#define RONDO_ZERO_COPY_BYTES 65536u
 
 /* Whether the instruction sends an input that stays unwritten, or a result that stays as it is. */
 RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const struct rondo_instruction *instruction)
@@ -28,7 +33,8 @@ RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const s
 RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const struct rondo_use *use,
                                          struct rondo_slice_op *slice_op)
 {
-    int zero_copy = rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
+    int zero_copy = slice_op->count * slice_op->element_bytes >= RONDO_ZERO_COPY_BYTES &&
+                    rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
     uint8_t copied = 0;
     for (uint32_t i = 0; i < use->sent; i++) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
@@ -46,6 +52,20 @@ RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const stru
     slice_op->remotes = copied;
 }
 
+/* The operation of a part has failed: its buffers are given back, so what a connection that breaks has lost of them is not sent
+ * again. */
+RONDO_FUNCTION void rondo_withdraw_source_references(const struct rondo_operation *operation, const struct rondo_part *part)
+{
+    for (uint32_t i = 0; operation->zero_copy && i < part->instruction_count; i++) {
+        const struct rondo_instruction *instruction = part->instructions + i;
+        for (uint32_t k = 0; (instruction->actions & RONDO_SEND) && k < instruction->send_count; k++) {
+            const struct rondo_end *end = rondo_part_end(part, instruction->send_first + k);
+            if (end->source_references != NULL)
+                rondo_store_release(&end->source_references->withdrawn, 1);
+        }
+    }
+}
+
 /* Whether the proxy needs this operation's buffers no more. The operation may not complete before. */
 RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
 {
@@ -55,7 +75,7 @@ RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
         const struct rondo_instruction *instruction = run->part->instructions + i;
         for (uint32_t k = 0; rondo_may_send_zero_copy(run, instruction) && k < instruction->send_count; k++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
-            /* Acquire: the proxy has finished reading before the buffer may be written. */
+            /* Acquire: the proxy has finished reading, for good, before the buffer may be written. */
             if (end->source_references != NULL && rondo_load_acquire(&end->source_references->settled) < end->position)
                 return 0;
         }

@@ -41,8 +41,14 @@ static int patience_ms(void *library, int peer)
     return (int) (seconds * 1000);
 }
 
+static int is_gone(void *library, int peer)
+{
+    return rondo_is_gone(library, peer);
+}
+
 const struct rondo_transport_upcalls rondo_upcalls = {.fetch_endpoint_address = fetch_endpoint_address,
                                                       .link_lost = link_lost,
                                                       .has_outstanding = has_outstanding,
                                                       .hasten_daemon = hasten_daemon,
-                                                      .patience_ms = patience_ms};
+                                                      .patience_ms = patience_ms,
+                                                      .is_gone = is_gone};

@@ -76,6 +76,9 @@ void rondo_ucx_close(void *state)
         ucx->library->ucp_cleanup(ucx->ucp);
     if (entered)
         rondo_ucx_direct_leave(&ucx->direct);
+    for (int rank = 0; ucx->peers != NULL && rank < ucx->context->size; rank++)
+        for (int i = 0; i < RONDO_PROXIES_MAX; i++)
+            free(ucx->peers[rank].connections[i]);
     free(ucx->peers);
 }
 
@@ -141,6 +144,10 @@ static ucs_status_t create_worker(struct rondo_ucx *ucx)
     handler.id = RONDO_UCX_CREDIT;
     handler.flags = 0;
     handler.cb = rondo_ucx_credit_came;
+    if (status == UCS_OK)
+        status = ucx->library->ucp_worker_set_am_recv_handler(ucx->worker, &handler);
+    handler.id = RONDO_UCX_QUERY;
+    handler.cb = rondo_ucx_query_came;
     if (status == UCS_OK)
         status = ucx->library->ucp_worker_set_am_recv_handler(ucx->worker, &handler);
     return status == UCS_OK ? ucx->library->ucp_worker_get_efd(ucx->worker, &ucx->descriptor) : status;

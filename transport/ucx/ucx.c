@@ -1,7 +1,7 @@
 /*
  * Ranks reach each other through UCX: TCP, vendors' fabrics, whatever it was built for. A slot and a credit are active
  * messages; large slots are fetched by UCX straight into the receiver's slot, small ones are copied there. Messages name a port
- * and its key: what does not fit a port that is open is dropped, whatever sent it.
+ * and its key: what does not fit a port that is open is dropped, whatever sent it. Connections that break are made again.
  *
  * One worker a proxy, used by the holder of its claim alone.
  */
@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    OWING_PASSES = 16, /* with arrivals, for which what is owed waits */
+    LOOK_PASSES = 256, /* without arrivals, between two looks at the clock; a power of two */
+};
 
 static const char *unusable(void)
 {
@@ -31,7 +36,7 @@ static int reaches(const struct rondo_transport_context *context, int peer)
 static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
     const struct rondo_ucx *ucx = state;
-    size_t bytes = port->slot_count * sizeof(struct rondo_ucx_sent_slot);
+    size_t bytes = sizeof(struct rondo_ucx_outgoing) + port->slot_count * sizeof(struct rondo_ucx_sent_slot);
     int receives = port->direction == RONDO_INCOMING, host = ucx->context->device_type == RONDO_DEVICE_HOST;
     int references = host && !receives && !ucx->context->encrypts; /* slots are encrypted in place, a user's buffer is not */
     if (references)
@@ -48,6 +53,8 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
                 (references && port->source_references == NULL);
     if (port->messages == NULL || lacks)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
+    if (!receives)
+        ((struct rondo_ucx_outgoing *) port->messages)->again = UINT64_MAX;
     return RONDO_SUCCESS;
 }
 
@@ -71,6 +78,16 @@ static int progress(void *state)
     if (!rondo_ucx_direct_enter(&ucx->direct))
         return 0;
     unsigned moved = ucx->library->ucp_worker_progress(ucx->worker);
+    int quiet = moved == 0 && ucx->events == 0;
+    if (ucx->broken != NULL)
+        rondo_ucx_renew(ucx);
+    /* What is owed waits for a pause, in which a credit may have told it without a message of its own; but not for long. */
+    if (ucx->owing && (quiet || ++ucx->deferred >= OWING_PASSES)) {
+        ucx->deferred = 0;
+        moved += (unsigned) rondo_ucx_pay(ucx);
+    }
+    if (quiet && (++ucx->quiet & (LOOK_PASSES - 1)) == 0)
+        rondo_ucx_look(ucx);
     for (int rank = 0; ucx->dropping && rank < ucx->context->size; rank++)
         if (ucx->peers[rank].lost)
             rondo_ucx_drop_endpoints(ucx, &ucx->peers[rank]);
@@ -81,13 +98,17 @@ static int progress(void *state)
 
 static int is_busy(void *state)
 {
-    return ((const struct rondo_ucx *) state)->under_way > 0;
+    const struct rondo_ucx *ucx = state;
+    return ucx->under_way > 0 || ucx->owing || ucx->broken != NULL;
 }
 
 static int arm(void *state, int *descriptor)
 {
     struct rondo_ucx *ucx = state;
     *descriptor = ucx->descriptor;
+    rondo_ucx_look(ucx);
+    if (ucx->owing && ucx->broken == NULL)
+        return 0;
     return ucx->library->ucp_worker_arm(ucx->worker) == UCS_OK;
 }
 
