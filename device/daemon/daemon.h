@@ -388,10 +388,10 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     if (failed && (!rondo_withdraw_receive_actions(&home->parts[task->program_block]) ||
                    !rondo_withdraw_direct_write(context, &home->parts[task->program_block])))
         return RONDO_VISIT_KEEP;
-    if (failed)
+    if (failed) {
         rondo_withdraw_source_references(home, &home->parts[task->program_block]);
-    if (failed)
         rondo_withdraw_references(home, &home->parts[task->program_block], workers->single_copy_peers);
+    }
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (!daemon->policy.preempt) /* this visit may be the block's last for long */
