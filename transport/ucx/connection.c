@@ -119,6 +119,12 @@ void rondo_ucx_fail(struct rondo_ucx_connection *connection, ucs_status_t status
     rondo_ucx_break(connection, connection->generation + 1, 1, connection->ucx->library->ucs_status_string(status));
 }
 
+void rondo_ucx_follow(struct rondo_ucx_connection *connection, uint32_t generation)
+{
+    rondo_ucx_break(connection, generation, 0, "the other side makes it again");
+    connection->next_at = rondo_clock_ms();
+}
+
 void rondo_ucx_reach(struct rondo_ucx_connection *connection)
 {
     if (connection->state != RONDO_UCX_RENEWED)

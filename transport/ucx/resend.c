@@ -11,8 +11,9 @@
 
 enum {
     LOOK_MS = 1000,
-    UNANSWERED = 5, /* looks at a question, after which the connection is made again */
-    REFUSALS = 2,   /* answers in a row by which slots are missing that were sent before the question, and have not failed */
+    SILENT = 5,   /* looks in a row at which nothing has come of a message, after which the connection is made again */
+    SILENCES = 4, /* doublings of that, as long as it does not help: a link may be slow */
+    REFUSALS = 2, /* answers in a row by which slots are missing that were sent before the question, and have not failed */
 };
 
 static int is_mine(const struct rondo_ucx *ucx, const struct rondo_port *port)
@@ -67,7 +68,7 @@ void rondo_ucx_hear(struct rondo_ucx *ucx, struct rondo_port *port, uint32_t gen
     else if (later > 0 && connection->endpoint == NULL && connection->state == RONDO_UCX_WHOLE)
         connection->generation = generation; /* nothing was sent over a former one */
     else if (later > 0)
-        rondo_ucx_break(connection, generation, 0, "the other side makes it again");
+        rondo_ucx_follow(connection, generation);
     else if (port->direction == RONDO_OUTGOING && ((struct rondo_ucx_outgoing *) port->messages)->query == 0)
         ucx->owing = ((struct rondo_ucx_outgoing *) port->messages)->asks = 1; /* it has not heard of this one */
 }
@@ -99,6 +100,17 @@ int rondo_ucx_is_resuming(const struct rondo_ucx_connection *connection)
     return 0;
 }
 
+int rondo_ucx_awaits_renewal(const struct rondo_ucx *ucx, struct rondo_port *port)
+{
+    const struct rondo_ucx_outgoing *outgoing = port->messages;
+    const struct rondo_ucx_peer *peer = &ucx->peers[port->peer];
+    if (port->direction == RONDO_INCOMING || peer->lost || !is_known(port) || is_withdrawn(port))
+        return 0;
+    const struct rondo_ucx_connection *connection = peer->connections[port->other_proxy];
+    return connection != NULL && outgoing->confirmed < port->transmitted &&
+           (connection->state == RONDO_UCX_BROKEN || outgoing->holds || outgoing->again != UINT64_MAX);
+}
+
 int rondo_ucx_is_at_stake(const struct rondo_ucx_connection *connection)
 {
     uint32_t number = 0;
@@ -116,7 +128,6 @@ int rondo_ucx_is_at_stake(const struct rondo_ucx_connection *connection)
 static void break_silent(struct rondo_ucx *ucx, struct rondo_port *port, const char *why)
 {
     struct rondo_ucx_connection *connection = rondo_ucx_connection_of(ucx, port);
-    ((struct rondo_ucx_outgoing *) port->messages)->unanswered = 0;
     if (connection != NULL && connection->state == RONDO_UCX_WHOLE)
         rondo_ucx_break(connection, connection->generation + 1, 0, why);
 }
@@ -205,6 +216,26 @@ static int is_in_doubt(const struct rondo_port *port)
            !is_withdrawn(port);
 }
 
+/* At a look: whether a message waits for its end or its answer in vain. UCX may wait for ever for what it connects by. */
+static int is_silent(struct rondo_port *port)
+{
+    struct rondo_ucx_outgoing *outgoing = port->messages;
+    int still = outgoing->looked_confirmed == outgoing->confirmed && outgoing->looked_transmitted == port->transmitted &&
+                outgoing->looked_sending == port->sending;
+    if (outgoing->looked_confirmed != outgoing->confirmed)
+        outgoing->silences = 0;
+    outgoing->looked_confirmed = outgoing->confirmed;
+    outgoing->looked_transmitted = port->transmitted;
+    outgoing->looked_sending = port->sending;
+    outgoing->still = still ? outgoing->still + 1 : 0;
+    if ((port->sending == 0 && outgoing->query == 0) || outgoing->holds ||
+        outgoing->still < (uint32_t) SILENT << outgoing->silences)
+        return 0;
+    outgoing->still = 0;
+    outgoing->silences += outgoing->silences < SILENCES;
+    return 1;
+}
+
 void rondo_ucx_look(struct rondo_ucx *ucx)
 {
     struct rondo_ports *ports = rondo_proxy_ports(ucx->proxy);
@@ -218,13 +249,9 @@ void rondo_ucx_look(struct rondo_ucx *ucx)
         if (!is_mine(ucx, port) || port->direction != RONDO_OUTGOING || ucx->peers[port->peer].lost || !is_known(port))
             continue;
         struct rondo_ucx_outgoing *outgoing = port->messages;
-        int still = outgoing->looked_confirmed == outgoing->confirmed && outgoing->looked_transmitted == port->transmitted;
-        outgoing->looked_confirmed = outgoing->confirmed;
-        outgoing->looked_transmitted = port->transmitted;
-        outgoing->unanswered = still && outgoing->query != 0 && !outgoing->holds ? outgoing->unanswered + 1 : 0;
-        if (outgoing->unanswered >= UNANSWERED)
-            break_silent(ucx, port, "no answer comes");
-        else if (still && is_in_doubt(port))
+        if (is_silent(port))
+            break_silent(ucx, port, "nothing comes of what is sent");
+        else if (outgoing->still > 0 && is_in_doubt(port))
             ucx->owing = outgoing->asks = 1;
     }
 }

@@ -60,8 +60,7 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
 
 static int is_drained(void *state, struct rondo_port *port)
 {
-    (void) state;
-    return port->sending == 0 && port->receiving == 0;
+    return port->sending == 0 && port->receiving == 0 && !rondo_ucx_awaits_renewal(state, port);
 }
 
 static void sever(void *state, struct rondo_port *port)

@@ -93,10 +93,12 @@ struct rondo_ucx_outgoing {
     uint64_t query;     /* number of the last query, until it is answered; 0: there is none */
     uint64_t queried;   /* transmitted when it was composed */
     uint64_t looked_confirmed, looked_transmitted; /* at the last look for what does not arrive */
-    uint32_t refused;                              /* answers in a row by which slots were lost without a break */
-    uint32_t unanswered;                           /* looks in a row at a query without an answer */
-    uint8_t asks;                                  /* a query is to be sent */
-    uint8_t holds;                                 /* nothing is sent before it has been answered */
+    uint32_t looked_sending;
+    uint32_t refused;  /* answers in a row by which slots were lost without a break */
+    uint32_t still;    /* looks in a row at which nothing had changed */
+    uint32_t silences; /* times that the connection was made again for that, in a row */
+    uint8_t asks;      /* a query is to be sent */
+    uint8_t holds;     /* nothing is sent before it has been answered */
     struct rondo_ucx_sent_word word;
     struct rondo_ucx_sent_slot slots[]; /* one a slot */
 };
@@ -203,6 +205,8 @@ struct rondo_ucx_connection *rondo_ucx_connect(struct rondo_ucx *ucx, const stru
 void rondo_ucx_break(struct rondo_ucx_connection *connection, uint32_t generation, int failed, const char *why);
 /* The same with the next generation, by UCX's error. */
 void rondo_ucx_fail(struct rondo_ucx_connection *connection, ucs_status_t status);
+/* The other side has made the connection again, with a later generation: this one does so at once. */
+void rondo_ucx_follow(struct rondo_ucx_connection *connection, uint32_t generation);
 /* The other side has been heard over the connection's present generation. */
 void rondo_ucx_reach(struct rondo_ucx_connection *connection);
 /* Takes broken connections a step further. Not in a callback of UCX's. */
@@ -248,6 +252,8 @@ void rondo_ucx_owe(struct rondo_ucx *ucx, struct rondo_port *port);
 void rondo_ucx_resume_ports(struct rondo_ucx_connection *connection);
 /* Whether a port of the connection waits for an answer, or has slots to send again. */
 int rondo_ucx_is_resuming(const struct rondo_ucx_connection *connection);
+/* Whether slots of an outgoing port, which may not have arrived, wait for its connection to be made again. */
+int rondo_ucx_awaits_renewal(const struct rondo_ucx *ucx, struct rondo_port *port);
 /* Whether a port of the connection has something to send, or has sent something of which it does not know the arrival, or waits
  * for room. What the other side sends, is at stake there. */
 int rondo_ucx_is_at_stake(const struct rondo_ucx_connection *connection);
