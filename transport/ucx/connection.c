@@ -19,6 +19,7 @@ enum {
     NEXT_TRY_MS = 400, /* at most, between two tries */
     MANY_TRIES = 16,   /* in vain, after which there are few */
     FEW_MS = 2000,     /* between two of those */
+    CLOSE_MS = 1000,   /* for which the end of an endpoint is waited for */
     PROVEN_MS = 1000,  /* without a break, after which a connection counts as whole again */
 };
 
@@ -178,14 +179,14 @@ static void give_up(struct rondo_ucx_connection *connection)
     rondo_ucx_lose(connection->ucx, connection->rank, why);
 }
 
-/* Whether UCX has ended all that was under way over the former endpoint. */
-static int is_closed(struct rondo_ucx_connection *connection)
+/* Whether UCX has ended all that was under way over the former endpoint. That it goes on closing for long is no hindrance. */
+static int is_closed(struct rondo_ucx_connection *connection, int64_t now)
 {
     const struct rondo_ucx_library *library = connection->ucx->library;
     if (connection->endpoint != NULL)
         connection->closing = close_endpoint(connection);
     if (connection->closing != NULL) {
-        if (library->ucp_request_check_status(connection->closing) == UCS_INPROGRESS)
+        if (library->ucp_request_check_status(connection->closing) == UCS_INPROGRESS && now - connection->next_at < CLOSE_MS)
             return 0;
         library->ucp_request_free(connection->closing);
         connection->closing = NULL;
@@ -224,7 +225,14 @@ static int renew(struct rondo_ucx_connection *connection)
     if (connection->state == RONDO_UCX_RENEWED &&
         now - connection->next_at > (int64_t) ANSWER_MS << (connection->tries < 4 ? connection->tries : 4))
         rondo_ucx_break(connection, connection->generation + 1, 0, "no answer comes");
-    if (connection->state == RONDO_UCX_BROKEN && is_closed(connection) && now >= connection->next_at) {
+    if (connection->state != RONDO_UCX_BROKEN)
+        return 1;
+    int closed = is_closed(connection, now);
+    if (!closed && now - connection->next_at > GIVE_UP_MS) { /* UCX may still read the memory of what it does not end */
+        give_up(connection);
+        return 0;
+    }
+    if (closed && now >= connection->next_at) {
         connection->state = RONDO_UCX_RENEWED;
         connection->next_at = now;
         rondo_ucx_resume_ports(connection);
