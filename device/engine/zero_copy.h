@@ -66,6 +66,19 @@ RONDO_FUNCTION void rondo_withdraw_source_references(const struct rondo_operatio
     }
 }
 
+/* Whether the proxy needs nothing any more that this end's source references name. */
+RONDO_FUNCTION int rondo_end_is_settled(const struct rondo_end *end)
+{
+    /* Acquire: the proxy has finished reading, for good, before the buffer may be written. */
+    uint64_t number = rondo_load_acquire(&end->source_references->settled);
+    if (number + end->slot_count < end->position)
+        return 0;
+    for (; number < end->position; number++)
+        if (end->source_references->slots[number & (end->slot_count - 1)].source != NULL)
+            return 0;
+    return 1;
+}
+
 /* Whether the proxy needs this operation's buffers no more. The operation may not complete before. */
 RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
 {
@@ -75,8 +88,7 @@ RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
         const struct rondo_instruction *instruction = run->part->instructions + i;
         for (uint32_t k = 0; rondo_may_send_zero_copy(run, instruction) && k < instruction->send_count; k++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
-            /* Acquire: the proxy has finished reading, for good, before the buffer may be written. */
-            if (end->source_references != NULL && rondo_load_acquire(&end->source_references->settled) < end->position)
+            if (end->source_references != NULL && !rondo_end_is_settled(end))
                 return 0;
         }
     }
