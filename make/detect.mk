@@ -22,6 +22,10 @@ HAS_UCX   := $(if $(filter-out 0,$(UCX)),$(call has_header,ucp/api/ucp.h))
 # SODIUM=0 leaves encryption out.
 SODIUM     ?= 1
 HAS_SODIUM := $(if $(filter-out 0,$(SODIUM)),$(call has_header,sodium.h))
+# PMIX=0 leaves the launcher's key store out. Debian has the headers in a folder that pkg-config tells.
+PMIX         ?= 1
+PMIX_CFLAGS  := $(if $(filter-out 0,$(PMIX)),$(shell pkg-config --cflags-only-I pmix 2>/dev/null | sed 's/-I/-isystem /g'))
+HAS_PMIX     := $(if $(filter-out 0,$(PMIX)),$(shell printf '$(hash)include <pmix.h>\n' | $(CC) $(PMIX_CFLAGS) -E -x c - >/dev/null 2>&1 && echo 1))
 # NUMA=0 leaves libnuma out.
 NUMA      ?= 1
 HAS_NUMA  := $(if $(filter-out 0,$(NUMA)),$(and $(call has_header,numa.h),$(call has_header,numaif.h)))
@@ -50,7 +54,9 @@ HAS_NVTX     := $(if $(filter-out 0,$(NVTX)),$(if $(NVTX_INCLUDE),1,$(call has_h
 DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$(if $(HAS_VERBS),1,0) -DRONDO_WITH_UCX=$(if $(HAS_UCX),1,0) \
                     -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPIS),1,0) \
                     -DRONDO_WITH_SODIUM=$(if $(HAS_SODIUM),1,0) -DRONDO_WITH_NVTX=$(if $(HAS_NVTX),1,0) \
-                    $(if $(NVTX_INCLUDE),-isystem $(NVTX_INCLUDE)) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
+                    -DRONDO_WITH_PMIX=$(if $(HAS_PMIX),1,0) \
+                    $(if $(NVTX_INCLUDE),-isystem $(NVTX_INCLUDE)) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include) \
+                    $(if $(HAS_PMIX),$(PMIX_CFLAGS))
 
 ifeq ($(shell uname -m),x86_64)
 VECTOR_VARIANTS := avx2 avx512
@@ -72,6 +78,7 @@ detect: compiler
 	@printf '%-9s %-4s %s\n' verbs $(if $(HAS_VERBS),yes "the rdma transport; its libraries are looked for at run time",no "$(if $(filter 0,$(VERBS)),VERBS=0,no infiniband/verbs.h or rdma/rdma_cma.h)")
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libsodium $(if $(HAS_SODIUM),yes "RONDO_ENCRYPT=1; the library is looked for at run time",no "$(if $(filter 0,$(SODIUM)),SODIUM=0,no sodium.h): no encryption")
+	@printf '%-9s %-4s %s\n' PMIx $(if $(HAS_PMIX),yes "ranks on several hosts meet by the launcher's key store; the library is looked for at run time",no "$(if $(filter 0,$(PMIX)),PMIX=0,no pmix.h): RONDO_ROOT is needed across hosts")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
 	@printf '%-9s %-4s %s\n' NVTX $(if $(HAS_NVTX),yes "a profiler that has attached sees each operation",no "$(if $(filter 0,$(NVTX)),NVTX=0,no nvtx3/nvToolsExt.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))));$(MPI_ABIS:%= librondo-mpi-%.so)",no "no mpicc: rondo bench has no --peer mpi$(comma) and MPI programs have no drop-in")

@@ -10,7 +10,7 @@ Build
   make nccl-pinned     the drop-in against that header, and the test of its symbols
   make mpi             the drop-ins for MPI programs, $(BUILD)/mpi/librondo-mpi-*.so (MPICC="mpicc1 mpicc2": for those MPIs)
   make tests           the tests' programs
-  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, NVTX=0, NCCL=0, MPI=0, JANSSON=0 leave it out
+  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, PMIX=0, NVTX=0, NCCL=0, MPI=0, JANSSON=0 leave it out
   make deps            prints, then installs, the packages that are missing (FOR=build, demo, test, network or rdma)
   make clean           removes $(BUILD)/
   make compile_commands.json   for editors

@@ -41,6 +41,11 @@ def environment(seconds=60, **extra):
     return clean
 
 
+def built_with(what):
+    """Whether the library was compiled with what its definition RONDO_WITH_WHAT says."""
+    return f"-DRONDO_WITH_{what}=1" in (BUILD / "detected").read_text().split()
+
+
 FAILURE = "not 0"
 
 

@@ -1,9 +1,10 @@
 """How ranks are started: launchers, plain processes, threads, and several of these together."""
 import os
 import re
+import sys
 
 import pytest
-from harness import BUILD, SANITIZED, Job, free_port, program, run, seconds_for
+from harness import BUILD, FAILURE, SANITIZED, Job, built_with, free_port, program, run, seconds_for
 
 SUBSET = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
 TALLY = re.compile(r"^matrix: (\d+) checks, 0 failures", re.MULTILINE)
@@ -20,6 +21,100 @@ def test_open_mpi(ranks):
     output = run("mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", ranks, program("matrix"), "--ranks", 0,
                  *SUBSET, seconds=seconds_for(ranks))
     all_passed(output, ranks)
+
+
+BY_KEY_STORE = "the root's address is that of the launcher's key store"
+
+
+def across_hosts(ranks, script, *command, **extra):
+    """Open MPI's ranks, each of which takes itself for the only one of its host, after a shell script of its own."""
+    if not built_with("PMIX"):
+        pytest.skip("built without pmix.h")
+    return run("mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", ranks, "sh", "-c",
+               f'export OMPI_COMM_WORLD_LOCAL_SIZE=1; {script}; exec "$@"', "sh", *command, RONDO_LOG="debug", **extra)
+
+
+@pytest.mark.parametrize("secret", ["", "open sesame"])
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_key_store(ranks, secret):
+    """Ranks on several hosts, for which nothing is set, find the root in the launcher's key store."""
+    output = across_hosts(ranks, ":", program("matrix"), "--ranks", 0, *SUBSET, RONDO_SECRET=secret, seconds=seconds_for(ranks))
+    all_passed(output, ranks)
+    assert output.count(BY_KEY_STORE) == ranks, output[-4000:]
+
+
+def test_root_before_key_store():
+    output = across_hosts(2, ":", program("matrix"), "--ranks", 0, *SUBSET, RONDO_ROOT=f"127.0.0.1:{free_port()}")
+    all_passed(output, 2)
+    assert BY_KEY_STORE not in output
+
+
+SEQUENCE = """
+import ctypes, os, sys
+library, runtime = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+library.rondo_last_error.restype = ctypes.c_char_p
+mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL) if "mpi" in sys.argv else None
+for step in sys.argv[2:]:
+    if step == "mpi":
+        assert mpi.MPI_Init(None, None) == 0
+    else:
+        code = library.rondo_init(ctypes.byref(runtime), None)
+        assert code == 0, library.rondo_last_error()
+        assert library.rondo_finalize(runtime) == 0, library.rondo_last_error()
+if mpi is not None:
+    assert mpi.MPI_Finalize() == 0
+os.write(1, f"went {' '.join(sys.argv[2:])}\\n".encode())
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="a Python without a sanitizer loads the library")
+@pytest.mark.parametrize("steps", [["rondo", "rondo", "rondo"], ["mpi", "rondo", "rondo"], ["rondo", "mpi", "rondo"]])
+def test_key_store_beside_mpi(steps):
+    """A process's MPI library uses the same client of PMIx: before, after and between rendezvous, each of which has a key of its own."""
+    output = across_hosts(3, ":", sys.executable, "-c", SEQUENCE, BUILD / "librondo.so", *steps)
+    assert output.count("went " + " ".join(steps)) == 3, output
+    assert output.count(BY_KEY_STORE) == 3 * steps.count("rondo"), output
+
+
+def test_key_store_without_rank_0():
+    """Open MPI's launcher never answers what is asked about a rank that has ended without an answer."""
+    output = across_hosts(3, "test $PMIX_RANK != 0 || exec sleep 4", program("matrix"), "--ranks", 0, *SUBSET, expect=FAILURE,
+                          RONDO_CONNECT_TIMEOUT=2)
+    assert "rank 0 has not stored its address in the launcher's key store (PMIx) in time" in output, output
+
+
+def test_key_store_without_rank_2():
+    output = across_hosts(3, "test $PMIX_RANK != 2 || exec sleep 6", program("matrix"), "--ranks", 0, *SUBSET, expect=FAILURE,
+                          RONDO_CONNECT_TIMEOUT=2)
+    assert re.search(r"rank 2 of 3 did not come within [\d.]+ s", output), output
+
+
+def test_key_store_with_two_secrets():
+    output = across_hosts(2, "export RONDO_SECRET=$PMIX_RANK", program("matrix"), "--ranks", 0, *SUBSET, expect=FAILURE,
+                          RONDO_CONNECT_TIMEOUT=5)
+    assert "refused the secret of rank 1: RONDO_SECRET must be the same on all ranks" in output, output
+
+
+def test_key_store_that_does_not_answer():
+    gone = "; ".join(f"export PMIX_SERVER_URI{version}='1.0;tcp4://127.0.0.1:{free_port()}'" for version in (2, 21, 3, 4, 41))
+    output = across_hosts(2, gone, program("matrix"), "--ranks", 0, *SUBSET, expect=FAILURE, RONDO_CONNECT_TIMEOUT=5)
+    assert "the launcher's key store (PMIx) does not answer: " in output, output
+
+
+def test_key_store_of_another_job():
+    """A process that the rank has started is another rank, of another job, to which the store does not belong."""
+    output = across_hosts(1, "export OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2", program("matrix"), "--ranks", 0, *SUBSET,
+                          expect=FAILURE, RONDO_CONNECT_TIMEOUT=1)
+    assert "rank 1 found no rank 0 of job" in output, output
+
+
+def test_key_store_of_slurm():
+    """Slurm says how many hosts there are, not how many ranks this one has."""
+    script = ("export SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_NTASKS=2 SLURM_JOB_ID=4711 SLURM_NNODES=2; "
+              "unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE")
+    output = across_hosts(2, script, program("matrix"), "--ranks", 0, *SUBSET)
+    all_passed(output, 2)
+    assert output.count(BY_KEY_STORE) == 2, output
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 9])

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from harness import ARGUMENT, BOOTSTRAP, BUILD, PATIENCE, PEER, ROOT, SANITIZED, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
+from harness import ARGUMENT, BOOTSTRAP, BUILD, PATIENCE, PEER, ROOT, SANITIZED, SUCCESS, TIMEOUT, TRANSPORT, Job, built_with, program, run
 from namespaces import Hosts
 
 SMALL = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
@@ -487,3 +487,16 @@ def test_open_mpi_across_namespaces(tmp_path):
                      RONDO_ROOT=f"{hosts.address(0)}:5555", seconds=90)
         rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
         assert len(rows) >= 5 and all(row[8] == "0" for row in rows), output
+
+
+def test_open_mpi_across_namespaces_with_nothing_set(tmp_path):
+    """The ranks meet by the launcher's key store."""
+    if not built_with("PMIX"):
+        pytest.skip("built without pmix.h")
+    with Hosts(2) as hosts:
+        output = run(*hosts.mpirun(tmp_path, 2), "-x", "RONDO_LOG", program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f", "16", "-c",
+                     "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="", RONDO_ROOT="", RONDO_LOG="debug", HOME=tmp_path, seconds=90)
+        rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
+        assert len(rows) >= 5 and all(row[8] == "0" for row in rows), output
+        assert output.count("the root's address is that of the launcher's key store") == 4, output
+        assert not (tmp_path / ".rondo").exists()

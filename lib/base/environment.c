@@ -46,7 +46,8 @@ static const rondo_variable_t table[] = {
     {launching, "RONDO_SIZE", "", "number of ranks of the job; unset: as the launcher says", INTEGER, "ranks", 1, RANKS_MOST,
      ""},
     {launching, "RONDO_ROOT", "",
-     "host:port at which rank 0 listens and to which the other ranks connect; required if the ranks are on several hosts",
+     "host:port at which rank 0 listens and to which the other ranks connect; unset: a Unix socket of the host, or, on several "
+     "hosts, an address in the launcher's key store (PMIx); required on several hosts where the launcher has none",
      ADDRESS, "", 1, 65535, ""},
     {launching, "RONDO_SECRET", "",
      "text that every rank must prove to know; unset: the launcher's key, else the line in ~/.rondo/secret; without them "

@@ -54,6 +54,7 @@ rondo_result_t rondo_environment_of_launcher(const char *name, const char *as, i
 struct rondo_launch {
     int rank, size;
     int local_rank, local_size; /* -1 where the launcher does not give them */
+    int spans_hosts;            /* the launcher says that the job is on several hosts */
     char job[128];              /* text that is the same in all ranks of this job on this host and no other job of this user */
     const char *launcher;       /* "RONDO_RANK", "Open MPI", "MPICH", "Slurm" or "none" */
 };

@@ -16,19 +16,26 @@ static const char *set(const char *name)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-/* The variables of each launcher. The first launcher whose rank is set counts; of two size variables the first that is set. */
+/* The variables of each launcher. The first launcher whose rank is set counts; of two variables of one meaning the
+ * first that is set. */
 struct launcher {
-    const char *name, *rank, *sizes[2], *local_rank, *local_size;
+    const char *name, *rank, *sizes[2], *local_rank, *local_size, *hosts[2];
 };
 static const struct launcher launchers[] = {
-    {"RONDO_RANK", "RONDO_RANK", {"RONDO_SIZE", NULL}, NULL, NULL},
+    {"RONDO_RANK", "RONDO_RANK", {"RONDO_SIZE", NULL}, NULL, NULL, {NULL}},
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
      {"OMPI_COMM_WORLD_SIZE", NULL},
      "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"MPICH", "PMI_RANK", {"PMI_SIZE", NULL}, "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"Slurm", "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, "SLURM_LOCALID", NULL},
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {NULL}},
+    {"MPICH", "PMI_RANK", {"PMI_SIZE", NULL}, "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {NULL}},
+    {"Slurm",
+     "SLURM_PROCID",
+     {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
+     "SLURM_LOCALID",
+     NULL,
+     {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}},
 };
 
 /* Stores prefix, text and suffix as the job's name. A longer name is cut and made distinct again by its hash. */
@@ -78,9 +85,18 @@ static void find_job(struct rondo_launch *launch)
     }
 }
 
+/* Fewer ranks on this host than in the job, or several hosts. */
+static int spans_hosts(const struct launcher *launcher, const struct rondo_launch *launch)
+{
+    const char *hosts = launcher->hosts[0] != NULL ? set(launcher->hosts[0]) : NULL;
+    if (hosts == NULL && launcher->hosts[1] != NULL)
+        hosts = set(launcher->hosts[1]);
+    return (launch->local_size > 0 && launch->local_size < launch->size) || (hosts != NULL && strtol(hosts, NULL, 10) > 1);
+}
+
 rondo_result_t rondo_environment_launch(struct rondo_launch *launch)
 {
-    *launch = (struct rondo_launch){0, 1, -1, -1, "", "none"};
+    *launch = (struct rondo_launch){0, 1, -1, -1, 0, "", "none"};
     if (set("RONDO_SIZE") != NULL && set("RONDO_RANK") == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_SIZE=%s is set but RONDO_RANK is not", set("RONDO_SIZE"));
     const struct launcher *found = NULL;
@@ -107,6 +123,7 @@ rondo_result_t rondo_environment_launch(struct rondo_launch *launch)
             return rondo_fail(RONDO_ERR_ARGUMENT, "%s=%d must be less than %s=%d", found->rank, launch->rank, size_name,
                               launch->size);
         launch->launcher = found->name;
+        launch->spans_hosts = spans_hosts(found, launch);
     }
     find_job(launch);
     return RONDO_SUCCESS;

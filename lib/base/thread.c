@@ -48,6 +48,15 @@ int64_t rondo_clock_ms(void)
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void rondo_clock_pause(int milliseconds, int64_t deadline)
+{
+    int64_t left = deadline - rondo_clock_ms();
+    if (left < milliseconds)
+        milliseconds = left > 0 ? (int) left : 0;
+    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
 void rondo_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t monotonic;

@@ -18,6 +18,8 @@ rondo_result_t rondo_thread_start(pthread_t *thread, const char *name, size_t st
 
 /* Milliseconds of CLOCK_MONOTONIC, which never jumps. */
 int64_t rondo_clock_ms(void);
+/* Sleeps for so many milliseconds, but not past the deadline, which is of that clock. */
+void rondo_clock_pause(int milliseconds, int64_t deadline);
 
 /* Initializes a condition whose timed waits end by CLOCK_MONOTONIC, so that setting the clock neither cuts a wait short nor
  * makes it longer. The caller destroys it with pthread_cond_destroy. */

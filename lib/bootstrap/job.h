@@ -19,6 +19,8 @@ struct rondo_job_options {
     const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
     const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */
+    int key_store;                      /* without unique_id and root: the root is found by lib/bootstrap/key_store.h; the same
+                                         * on all ranks */
     int launched;                       /* by a launcher: without a secret, one is made for the user */
     int encrypts;                       /* rondo_job_encrypts; the same on all ranks */
     double connect_timeout;             /* seconds, more than 0 */

@@ -5,6 +5,7 @@
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/handshake.h"
+#include "lib/bootstrap/key_store.h"
 #include "lib/bootstrap/process_socket.h"
 #include "lib/bootstrap/root.h"
 #include "lib/bootstrap/unique_id.h"
@@ -85,13 +86,17 @@ static int receive(struct attempt *attempt, unsigned char *to, size_t bytes, con
 /* For messages. */
 static const char *root_name(const struct rondo_job_options *options)
 {
-    return options->unique_id != NULL ? "the unique id's address" : options->root != NULL ? options->root : "this host";
+    return options->key_store           ? "the address in the launcher's key store"
+           : options->unique_id != NULL ? "the unique id's address"
+           : options->root != NULL      ? options->root
+                                        : "this host";
 }
 
 /* For messages: the root, with the process whose thread it is. */
 static const char *root_holder(const struct rondo_job_options *options)
 {
-    return options->unique_id != NULL ? "the root (of the process that made the unique id)" : "the root (of rank 0)";
+    return options->unique_id != NULL && !options->key_store ? "the root (of the process that made the unique id)"
+                                                             : "the root (of rank 0)";
 }
 
 /* This rank has no secret, and a root on TCP demands one. A root of this user without a secret listens on its Unix socket
@@ -133,7 +138,8 @@ static enum outcome take_verdict(struct attempt *attempt)
             return refuse_unproven(attempt);
         rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s%s%s", root_name(options),
                    options->rank,
-                   options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks",
+                   options->unique_id != NULL && !options->key_store ? "the unique id is not its own"
+                                                                     : "RONDO_SECRET must be the same on all ranks",
                    attempt->found.source != NULL ? "; it is not set here, and the secret is that of " : "",
                    attempt->found.source != NULL ? attempt->found.source : "");
         return REFUSED;
@@ -146,9 +152,10 @@ static enum outcome take_verdict(struct attempt *attempt)
                    "rank %d of %d is there already: this rank has been given twice, or two jobs meet at %s under one name (%s "
                    "tells them apart)",
                    options->rank, options->size, root_name(options),
-                   options->unique_id != NULL ? "a unique id of its own"
-                   : options->root != NULL    ? "RONDO_ROOT"
-                                              : "RONDO_JOB");
+                   options->key_store           ? "the launcher"
+                   : options->unique_id != NULL ? "a unique id of its own"
+                   : options->root != NULL      ? "RONDO_ROOT"
+                                                : "RONDO_JOB");
         return REFUSED;
     case RONDO_HANDSHAKE_OVER:
         break;
@@ -263,7 +270,7 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
             memcpy(failure, of_round, sizeof(failure));
         if (over)
             return fail_not_found(attempt, failure);
-        rondo_rendezvous_pause(pause, attempt->deadline);
+        rondo_clock_pause(pause, attempt->deadline);
     }
 }
 
@@ -272,7 +279,7 @@ rondo_result_t rondo_rendezvous_failed(const struct rondo_job_options *options, 
 {
     if (end == RONDO_RENDEZVOUS_REFUSED)
         return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s%s", reason,
-                          options->unique_id == NULL && options->root == NULL
+                          options->unique_id == NULL && options->root == NULL && !options->key_store
                               ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
                               : "");
     return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s %s while rank %d waited for the others", root_holder(options),
@@ -388,14 +395,40 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
+/* Finds the job's unique id in the launcher's key store; rank 0 makes it, and stores it there. */
+static rondo_result_t exchange_id(const struct rondo_job_options *options, int64_t deadline, rondo_unique_id_t *id)
+{
+    _Static_assert(sizeof(id->bytes) == RONDO_KEY_STORE_VALUE, "a value is a unique id");
+    struct rondo_key_store store;
+    const struct rondo_unique_id_options made = {options->connect_timeout, options->size, options->encrypts, options->secret};
+    rondo_result_t result = rondo_key_store_open(&store);
+    if (result == RONDO_SUCCESS && options->rank > 0)
+        result = rondo_key_store_get(&store, 0, deadline, id->bytes);
+    if (result == RONDO_SUCCESS && options->rank == 0)
+        result = rondo_unique_id_make(&made, id);
+    if (result == RONDO_SUCCESS && options->rank == 0)
+        result = rondo_key_store_put(&store, id->bytes);
+    if (result == RONDO_SUCCESS)
+        rondo_log(RONDO_LOG_DEBUG, options->rank, "the root's address is that of the launcher's key store");
+    rondo_unique_id_bind(id, options->secret);
+    return result;
+}
+
 rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *given, struct rondo_frame_connection *connection,
                                      struct rondo_job *job)
 {
     struct rondo_job_options completed = *given, *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_frame_key to_root, to_rank;
+    rondo_unique_id_t exchanged = {{0}};
+    rondo_result_t result = RONDO_SUCCESS;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
-    rondo_result_t result = rondo_rendezvous_complete(&completed, &attempt.found);
+    if (options->key_store) {
+        result = exchange_id(options, attempt.deadline, &exchanged);
+        completed.unique_id = &exchanged;
+    }
+    if (result == RONDO_SUCCESS)
+        result = rondo_rendezvous_complete(&completed, &attempt.found);
     if (result == RONDO_SUCCESS)
         result = join(&attempt);
     job->holds_root = options->unique_id == NULL && options->rank == 0;
@@ -410,5 +443,6 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *given, stru
             rondo_frame_connection_close(connection);
     }
     explicit_bzero(&attempt, sizeof(attempt));
+    explicit_bzero(&exchanged, sizeof(exchanged));
     return result;
 }

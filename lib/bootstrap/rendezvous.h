@@ -73,7 +73,5 @@ rondo_result_t rondo_rendezvous_start_root(const struct rondo_job_options *optio
 enum { RONDO_RENDEZVOUS_NAMES = 16, RONDO_RENDEZVOUS_ADDRESSES = RONDO_RENDEZVOUS_NAMES + RONDO_ADDRESS_MOST };
 rondo_result_t rondo_rendezvous_addresses(const struct rondo_job_options *options, int64_t deadline,
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count);
-/* Sleeps for so many milliseconds, but not past the deadline. */
-void rondo_rendezvous_pause(int milliseconds, int64_t deadline);
 
 #endif

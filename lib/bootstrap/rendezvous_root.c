@@ -18,15 +18,6 @@ enum {
     RETRY_MS = 50,
 };
 
-void rondo_rendezvous_pause(int milliseconds, int64_t deadline)
-{
-    int64_t left = deadline - rondo_clock_ms();
-    if (left < milliseconds)
-        milliseconds = left > 0 ? (int) left : 0;
-    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
-}
-
 static int has_secret(const struct rondo_job_options *options)
 {
     return options->secret != NULL && *options->secret != '\0';
@@ -118,7 +109,7 @@ static rondo_result_t resolve(const struct rondo_job_options *options, int64_t d
     while ((result = rondo_address_resolve("RONDO_ROOT", host, port, addresses, count, &again)) != RONDO_SUCCESS) {
         if (!again || rondo_clock_ms() >= deadline)
             return result;
-        rondo_rendezvous_pause(200, deadline);
+        rondo_clock_pause(200, deadline);
     }
     if (has_secret(options))
         return RONDO_SUCCESS;
@@ -182,7 +173,7 @@ static rondo_result_t listen_unix(const struct rondo_job_options *options, int64
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
                                   "rank 0 of a job named \"%s\" is already running here; set RONDO_JOB to tell jobs apart",
                                   options->job);
-            rondo_rendezvous_pause(RETRY_MS, deadline);
+            rondo_clock_pause(RETRY_MS, deadline);
         }
         if (fd >= 0) {
             rondo_admission_listen(&root->admission, fd);
@@ -223,7 +214,7 @@ static rondo_result_t listen_tcp(const struct rondo_job_options *options, int64_
             if (error == EADDRNOTAVAIL && !any && outside)
                 any = 1;
             else if (error == EADDRINUSE && rondo_clock_ms() < deadline)
-                rondo_rendezvous_pause(RETRY_MS, deadline);
+                rondo_clock_pause(RETRY_MS, deadline);
             else
                 break;
         }

@@ -92,43 +92,84 @@ static int listen_remote(struct rondo_address *address)
     return fd;
 }
 
+void rondo_unique_id_bind(rondo_unique_id_t *id, const char *secret)
+{
+    static const char label[] = "rondo unique id";
+    struct rondo_hmac hmac;
+    _Static_assert((int) RONDO_UNIQUE_ID_SECRET == (int) RONDO_SHA256_BYTES, "a secret may be a hash");
+    if (secret == NULL || *secret == '\0')
+        return;
+    rondo_hmac_begin(&hmac, id->bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+    rondo_hmac_add(&hmac, label, sizeof(label));
+    rondo_hmac_add(&hmac, secret, strlen(secret));
+    rondo_hmac_end(&hmac, id->bytes + SECRET);
+    explicit_bzero(&hmac, sizeof(hmac));
+}
+
+/* Listens at the id's addresses; stores that on TCP in the id. */
+static rondo_result_t listen_all(rondo_unique_id_t *id, struct rondo_admission *admission)
+{
+    struct rondo_address local, remote;
+    rondo_result_t result = choose_address(&remote);
+    if (result == RONDO_SUCCESS)
+        result = local_address(id->bytes + NAME, &local);
+    if (result != RONDO_SUCCESS)
+        return result;
+    int fd = rondo_address_listen(&local);
+    if (fd < 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
+    rondo_admission_listen(admission, fd);
+    fd = listen_remote(&remote);
+    if (fd >= 0) {
+        rondo_admission_listen(admission, fd);
+        rondo_address_store(&remote, id->bytes + REMOTE);
+    } else {
+        rondo_log(RONDO_LOG_WARN, -1, "the unique id is of use on this host only: cannot listen on TCP: %s", strerror(errno));
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_unique_id_make(const struct rondo_unique_id_options *options, rondo_unique_id_t *id)
+{
+    struct rondo_root_options root = {
+        .admission = {.encrypts = options->encrypts}, .size = options->size, .timeout = options->timeout, .local = -1};
+    rondo_unique_id_t made = {{0}}, bound;
+    memcpy(made.bytes, magic, sizeof(magic));
+    rondo_unique_id_this_host(made.bytes + HOST);
+    rondo_result_t result = rondo_random_bytes(made.bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+    if (result == RONDO_SUCCESS)
+        result = rondo_random_bytes(made.bytes + NAME, NAME_BYTES);
+    if (result == RONDO_SUCCESS)
+        result = listen_all(&made, &root.admission);
+    if (result == RONDO_SUCCESS) {
+        bound = made;
+        rondo_unique_id_bind(&bound, options->secret);
+        rondo_hmac_begin(&root.admission.secret, bound.bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+        root.admission.tcp_secret = root.admission.secret;
+        result = rondo_root_start(&root); /* the sockets are its own now */
+        explicit_bzero(&bound, sizeof(bound));
+    } else {
+        rondo_admission_close(&root.admission);
+    }
+    if (result == RONDO_SUCCESS)
+        *id = made;
+    explicit_bzero(&made, sizeof(made));
+    explicit_bzero(&root.admission.secret, sizeof(root.admission.secret));
+    explicit_bzero(&root.admission.tcp_secret, sizeof(root.admission.tcp_secret));
+    return result;
+}
+
 rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
 {
+    struct rondo_unique_id_options options = {0};
     rondo_result_t result = rondo_handle_check_process("rondo_get_unique_id");
     if (result != RONDO_SUCCESS)
         return result;
     if (id == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_unique_id: id is NULL");
-    struct rondo_root_options options = {.local = -1};
-    struct rondo_address local, remote;
-    unsigned char bytes[sizeof(id->bytes)] = {0};
     if ((result = rondo_environment_check()) != RONDO_SUCCESS ||
         (result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
-        (result = rondo_job_encrypts(&options.admission.encrypts)) != RONDO_SUCCESS ||
-        (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
-        (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
-        (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)
+        (result = rondo_job_encrypts(&options.encrypts)) != RONDO_SUCCESS)
         return result;
-    memcpy(bytes, magic, sizeof(magic));
-    rondo_unique_id_this_host(bytes + HOST);
-    rondo_hmac_begin(&options.admission.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
-    options.admission.tcp_secret = options.admission.secret;
-    int fd = rondo_address_listen(&local);
-    if (fd < 0)
-        return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
-    rondo_admission_listen(&options.admission, fd);
-    fd = listen_remote(&remote);
-    if (fd >= 0) {
-        rondo_admission_listen(&options.admission, fd);
-        rondo_address_store(&remote, bytes + REMOTE);
-    } else {
-        rondo_log(RONDO_LOG_WARN, -1, "the unique id is of use on this host only: cannot listen on TCP: %s", strerror(errno));
-    }
-    result = rondo_root_start(&options);
-    if (result == RONDO_SUCCESS)
-        memcpy(id->bytes, bytes, sizeof(bytes));
-    explicit_bzero(bytes, sizeof(bytes));
-    explicit_bzero(&options.admission.secret, sizeof(options.admission.secret));
-    explicit_bzero(&options.admission.tcp_secret, sizeof(options.admission.tcp_secret));
-    return result;
+    return rondo_unique_id_make(&options, id);
 }

@@ -19,6 +19,17 @@ struct rondo_unique_id_content {
 /* Takes the id apart. The caller clears content->secret after use. RONDO_ERR_ARGUMENT if rondo_get_unique_id did not write it.
  */
 rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_unique_id_content *content);
+/* What a root that is reached by a unique id is told. */
+struct rondo_unique_id_options {
+    double timeout;     /* seconds to wait for the first rank */
+    int size;           /* ranks of the job; 0: as the first rank says */
+    int encrypts;       /* rondo_job_encrypts */
+    const char *secret; /* a text that ranks must know beside the id, by rondo_unique_id_bind; NULL or empty: none */
+};
+/* Starts a root in this process and writes the id that says where the root is. The errors are rondo_get_unique_id's. */
+rondo_result_t rondo_unique_id_make(const struct rondo_unique_id_options *options, rondo_unique_id_t *id);
+/* Makes the id's secret one that follows from it and from the text. Leaves it as it is if the text is NULL or empty. */
+void rondo_unique_id_bind(rondo_unique_id_t *id, const char *secret);
 /* The first bytes of the hash of this host's id. */
 void rondo_unique_id_this_host(unsigned char host[RONDO_UNIQUE_ID_HOST]);
 

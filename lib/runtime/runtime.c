@@ -13,6 +13,7 @@
 #include "lib/base/host.h"
 #include "lib/base/sha256.h"
 #include "lib/base/text.h"
+#include "lib/bootstrap/key_store.h"
 #include "lib/diagnostics/flight_dump.h"
 #include "lib/diagnostics/flight_recorder.h"
 #include "lib/diagnostics/hang.h"
@@ -134,6 +135,8 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.unique_id = config != NULL ? config->unique_id : NULL;
     options.job = launch.job;
     options.launched = !given && strcmp(launch.launcher, "RONDO_RANK") != 0 && strcmp(launch.launcher, "none") != 0;
+    options.key_store = !given && options.unique_id == NULL && options.root == NULL && launch.spans_hosts &&
+                        rondo_key_store_is_offered(options.rank);
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
     options.cancelled = grows != NULL ? has_failed : NULL;

@@ -139,7 +139,31 @@ static void expect_launch(const char *launcher, int rank, int size, int local_ra
     assert_int_equal(launch.size, size);
     assert_int_equal(launch.local_rank, local_rank);
     assert_int_equal(launch.local_size, local_size);
+    if (local_size > 0)
+        assert_int_equal(launch.spans_hosts, local_size < size);
     assert_string_equal(launch.job, job);
+}
+
+/* Slurm alone says how many hosts there are. */
+static void test_hosts_of_a_launch(void **state)
+{
+    static const struct {
+        const char *of_step, *of_job;
+        int spans_hosts;
+    } cases[] = {{NULL, NULL, 0}, {NULL, "1", 0}, {NULL, "3", 1}, {"1", "3", 0}, {"2", "1", 1}, {"many", NULL, 0}};
+    (void) state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rondo_launch launch;
+        clearenv();
+        setenv("SLURM_PROCID", "0", 1);
+        setenv("SLURM_NTASKS", "4", 1);
+        if (cases[i].of_step != NULL)
+            setenv("SLURM_STEP_NUM_NODES", cases[i].of_step, 1);
+        if (cases[i].of_job != NULL)
+            setenv("SLURM_NNODES", cases[i].of_job, 1);
+        assert_int_equal(rondo_environment_launch(&launch), RONDO_SUCCESS);
+        assert_int_equal(launch.spans_hosts, cases[i].spans_hosts);
+    }
 }
 
 static void test_launchers(void **state)
@@ -616,13 +640,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_unknown, empty), /* before a runtime warns */
-        cmocka_unit_test_setup(test_table, empty),        cmocka_unit_test_setup(test_values, empty),
-        cmocka_unit_test_setup(test_sizes, empty),        cmocka_unit_test_setup(test_launchers, empty),
-        cmocka_unit_test_setup(test_bad_launches, empty), cmocka_unit_test_setup(test_long_job, empty),
-        cmocka_unit_test_setup(test_rooms, empty),        cmocka_unit_test_setup(test_wrong_values, empty),
-        cmocka_unit_test_setup(test_bounds, empty),       cmocka_unit_test_setup(test_configuration, empty),
-        cmocka_unit_test_setup(test_unique_id, empty),    cmocka_unit_test_setup(test_nearest, empty),
-        cmocka_unit_test_setup(test_long_host_id, empty),
+        cmocka_unit_test_setup(test_table, empty),         cmocka_unit_test_setup(test_values, empty),
+        cmocka_unit_test_setup(test_sizes, empty),         cmocka_unit_test_setup(test_launchers, empty),
+        cmocka_unit_test(test_hosts_of_a_launch),          cmocka_unit_test_setup(test_bad_launches, empty),
+        cmocka_unit_test_setup(test_long_job, empty),      cmocka_unit_test_setup(test_rooms, empty),
+        cmocka_unit_test_setup(test_wrong_values, empty),  cmocka_unit_test_setup(test_bounds, empty),
+        cmocka_unit_test_setup(test_configuration, empty), cmocka_unit_test_setup(test_unique_id, empty),
+        cmocka_unit_test_setup(test_nearest, empty),       cmocka_unit_test_setup(test_long_host_id, empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

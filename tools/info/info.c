@@ -5,6 +5,7 @@
 #include "tools/common/output.h"
 #include "rondo.h"
 #include "lib/base/host.h"
+#include "lib/bootstrap/key_store.h"
 #include "lib/runtime/spin.h"
 #include "device/engine/process_memory.h"
 #include "transport/transport.h"
@@ -24,11 +25,8 @@
 static const struct {
     const char *name;
     int in;
-} build[] = {{"cuda", RONDO_WITH_CUDA},
-             {"verbs", RONDO_WITH_VERBS},
-             {"ucx", RONDO_WITH_UCX},
-             {"numa", RONDO_WITH_NUMA},
-             {"mpi", RONDO_WITH_MPI}};
+} build[] = {{"cuda", RONDO_WITH_CUDA}, {"verbs", RONDO_WITH_VERBS}, {"ucx", RONDO_WITH_UCX},
+             {"numa", RONDO_WITH_NUMA}, {"pmix", RONDO_WITH_PMIX},   {"mpi", RONDO_WITH_MPI}};
 
 static json_t *describe_build(FILE *stream)
 {
@@ -209,8 +207,12 @@ static json_t *describe_launch(FILE *stream)
         fprintf(stream, "\nlaunch\n  %s\n", rondo_last_error());
         return json_null();
     }
-    fprintf(stream, "\nlaunch\n  rank %d of %d, from %s\n", launch.rank, launch.size, launch.launcher);
+    const char *why = rondo_key_store_is_offered(launch.rank) ? rondo_key_store_unusable() : "the launcher offers none";
+    fprintf(stream, "\nlaunch\n  rank %d of %d, from %s\n  key store (PMIx) %s%s\n", launch.rank, launch.size, launch.launcher,
+            why == NULL ? "usable" : "not usable: ", why == NULL ? "" : why);
     json_t *object = json_object();
+    json_object_set_new(object, "key_store_usable", json_boolean(why == NULL));
+    json_object_set_new(object, "key_store_why_not", why == NULL ? json_null() : json_string(why));
     json_object_set_new(object, "rank", json_integer(launch.rank));
     json_object_set_new(object, "size", json_integer(launch.size));
     json_object_set_new(object, "launcher", json_string(launch.launcher));
