@@ -307,7 +307,7 @@ RONDO_API rondo_result_t rondo_op_commutative(rondo_op_t op, int *commutative);
  * have (rondo_environment_describe()). The scheduling fields (check to residency_us) must be equal on all ranks. */
 typedef struct {
     int rank, size; /**< 0 to size - 1, and the number of ranks; -1: from the environment. Set both or none */
-    const rondo_unique_id_t *unique_id; /**< where the ranks meet; NULL: as the environment says */
+    const rondo_unique_id_t *unique_id; /**< where the ranks meet, unique_ids of them; NULL: as the environment says */
     rondo_device_t device;              /**< what executes the operations */
     int device_index;                   /**< number of the GPU; -1: by the rank on its host */
     const char *transports;             /**< comma-separated names in order of preference; NULL: all */
@@ -329,13 +329,15 @@ typedef struct {
     int64_t residency_us;  /**< microseconds after which the daemon quits in any case; -1: environment */
     int64_t memory_budget; /**< bytes of connector memory that this rank may reserve; -1: environment */
     double connect_timeout; /**< seconds to wait until all ranks are connected; -1: environment */
+    int unique_ids;         /**< ids at unique_id, 1 to size and at most 4,096, the same and in the same order on all ranks: the
+                             * ranks are shared out among their roots in contiguous shares, so that none takes in all */
 } rondo_config_t;
 
 /** Static initializer of a rondo_config_t. */
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
         -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1, \
-            -1.0                                                                                                               \
+            -1.0, 1                                                                                                            \
     }
 
 /**
@@ -663,8 +665,8 @@ RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *exclude
  * @param size     number of ranks of the new job, at least comm's; equal on all ranks
  * @param id       of rondo_get_unique_id(), on one rank of comm, any; NULL on all others. It makes one job: where the call
  *                 fails it is of no use any more, and new ranks that wait with it fail when the connect timeout ends
- * @param config   as for rondo_init(), but rank, size and unique_id are not read; with RONDO_DEVICE_AUTO and no device_index
- *                 the runtime is on the device of comm's. NULL: everything else from the environment
+ * @param config   as for rondo_init(), but rank, size, unique_id and unique_ids are not read; with RONDO_DEVICE_AUTO and no
+ *                 device_index the runtime is on the device of comm's. NULL: everything else from the environment
  * @param grown    becomes the runtime, to be given to rondo_finalize(); NULL on failure
  * @retval RONDO_ERR_ARGUMENT   comm or grown is NULL, size is less than comm's, or config is wrong
  * @retval RONDO_ERR_MISMATCH   no rank gives an id, or several do, or the sizes differ; or a rank of comm called another

@@ -43,6 +43,21 @@ def test_key_store(ranks, secret):
     assert output.count(BY_KEY_STORE) == ranks, output[-4000:]
 
 
+@pytest.mark.parametrize("roots", [1, 2, 3, 5, 9])
+def test_roots_by_key_store(roots):
+    """Each root takes in a share of the ranks; of 5 ranks five at most."""
+    output = across_hosts(5, ":", program("matrix"), "--ranks", 0, *SUBSET, RONDO_ROOTS=roots, seconds=seconds_for(5))
+    all_passed(output, 5)
+    assert output.count("root: the root of rank ") == min(roots, 5) - 1, output[-4000:]
+    assert len(re.findall(r"root: rank \d of 5 has joined", output)) == 5, output[-4000:]
+
+
+def test_key_store_with_two_numbers_of_roots():
+    output = across_hosts(4, "export RONDO_ROOTS=$((1 + PMIX_RANK / 3))", program("matrix"), "--ranks", 0, *SUBSET, expect=FAILURE,
+                          RONDO_CONNECT_TIMEOUT=3)
+    assert "ranks could not meet" in output, output
+
+
 def test_root_before_key_store():
     output = across_hosts(2, ":", program("matrix"), "--ranks", 0, *SUBSET, RONDO_ROOT=f"127.0.0.1:{free_port()}")
     all_passed(output, 2)

@@ -49,6 +49,10 @@ static const rondo_variable_t table[] = {
      "host:port at which rank 0 listens and to which the other ranks connect; unset: a Unix socket of the host, or, on several "
      "hosts, an address in the launcher's key store (PMIx); required on several hosts where the launcher has none",
      ADDRESS, "", 1, 65535, ""},
+    {launching, "RONDO_ROOTS", "0",
+     "roots that take in the ranks where these meet by the launcher's key store, at most one a rank; 0: one for each 4,096 "
+     "ranks; the same on all ranks",
+     INTEGER, "roots", 0, 4096, ""},
     {launching, "RONDO_SECRET", "",
      "text that every rank must prove to know; unset: the launcher's key, else the line in ~/.rondo/secret; without them "
      "required "

@@ -27,6 +27,8 @@ enum rondo_frame_type {
     RONDO_FRAME_LINKED = 7,    /* rank to root: it is connected to its neighbours, and knows where all ranks listen */
     RONDO_FRAME_READY = 8,     /* root to rank: the job has formed */
     RONDO_FRAME_FAILED = 9,    /* either way: the job cannot form; data is the reason as text */
+    RONDO_FRAME_FIRST_ROOT = 17, /* rank to root: where the first root of the job is (lib/bootstrap/first_root.h) */
+    RONDO_FRAME_SHARE = 18, /* root to first root: all ranks of its share have joined; 1 (4 bytes) if some by TCP, else 0 */
     /* between two ranks (lib/control/links.c) */
     RONDO_FRAME_BEAT = 10,      /* a sign of life (lib/control/heartbeat.h), with how many frames were taken (4 bytes) */
     RONDO_FRAME_BEGIN = 11,     /* the first: notices that come before, as source and number (4 bytes each) */

@@ -6,11 +6,20 @@
 
 #include <string.h>
 
-enum { VERSION = 6, NONCE = 32 };
+enum { VERSION = 7, NONCE = 32 };
 enum { CHALLENGE_ENCRYPTS = 12, CHALLENGE_NONCE = 16 }; /* offsets in the challenge */
 _Static_assert((int) NONCE == (int) RONDO_EXCHANGE_BYTES, "a nonce may be what is told in an exchange");
 /* Offsets in the hello, which begins as a challenge does: magic (8), version (4). */
-enum { HELLO_RANK = 12, HELLO_SIZE = 16, HELLO_WAIT = 20, HELLO_PROCESS = 24, HELLO_NONCE = 40, HELLO_PROOF = 72 };
+enum {
+    HELLO_RANK = 12,
+    HELLO_SIZE = 16,
+    HELLO_WAIT = 20,
+    HELLO_PROCESS = 24,
+    HELLO_NONCE = 40,
+    HELLO_ROOTS = 72,
+    HELLO_IS_ROOT = 76,
+    HELLO_PROOF = 80
+};
 
 static const unsigned char magic[8] = {'R', 'O', 'N', 'D', 'O', 'c', 't', 'l'};
 
@@ -59,6 +68,8 @@ rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, con
     rondo_frame_store32(handshake->hello + HELLO_SIZE, (uint32_t) claim->size);
     rondo_frame_store32(handshake->hello + HELLO_WAIT, claim->wait_ms);
     memcpy(handshake->hello + HELLO_PROCESS, claim->process, sizeof(claim->process));
+    rondo_frame_store32(handshake->hello + HELLO_ROOTS, (uint32_t) claim->roots);
+    rondo_frame_store32(handshake->hello + HELLO_IS_ROOT, (uint32_t) claim->is_root);
     rondo_result_t result = make_nonce(handshake, handshake->hello + HELLO_NONCE);
     if (result == RONDO_SUCCESS)
         sign(handshake, secret, "rondo rank", 0, handshake->hello + HELLO_PROOF);
@@ -79,7 +90,14 @@ int rondo_handshake_read_hello(const struct rondo_handshake *handshake, const st
     claim->size = (int) rondo_frame_load32(hello + HELLO_SIZE);
     claim->wait_ms = rondo_frame_load32(hello + HELLO_WAIT);
     memcpy(claim->process, hello + HELLO_PROCESS, sizeof(claim->process));
-    return claim->size >= 1 && claim->size <= RONDO_CONTROL_SIZE_MAX && claim->rank >= 0 && claim->rank < claim->size ? 1 : -1;
+    claim->roots = (int) rondo_frame_load32(hello + HELLO_ROOTS);
+    claim->is_root = (int) rondo_frame_load32(hello + HELLO_IS_ROOT);
+    if (claim->size < 1 || claim->size > RONDO_CONTROL_SIZE_MAX || claim->rank < 0 || claim->rank >= claim->size ||
+        claim->roots < 1 || claim->roots > claim->size || claim->is_root < 0 || claim->is_root > 1)
+        return -1;
+    /* The first root comes to no other. */
+    const int share = rondo_job_share(claim->rank, claim->size, claim->roots);
+    return !claim->is_root || (share > 0 && claim->rank == rondo_job_first_rank(share, claim->size, claim->roots)) ? 1 : -1;
 }
 
 void rondo_handshake_make_verdict(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
@@ -102,7 +120,7 @@ int rondo_handshake_read_verdict(const struct rondo_handshake *handshake, const 
     if (said == RONDO_HANDSHAKE_SECRET)
         return 1;
     sign(handshake, secret, "rondo root", 8, proof);
-    return said <= RONDO_HANDSHAKE_OVER && rondo_sha256_equal(proof, handshake->verdict + 8, sizeof(proof)) ? 1 : -1;
+    return said <= RONDO_HANDSHAKE_ROOTS && rondo_sha256_equal(proof, handshake->verdict + 8, sizeof(proof)) ? 1 : -1;
 }
 
 /* ---- keys ---- */

@@ -4,7 +4,7 @@
  * the root, or of a rank that another connects to, and of the other side that of those who connect.
  *
  *   root to rank   challenge: magic, version, the root's nonce
- *   rank to root   hello: magic, version, rank, size, the time it will wait, process token, its nonce, proof
+ *   rank to root   hello: magic, version, rank, size, the time it will wait, process token, its nonce, roots, proof
  *   root to rank   verdict: code, detail, proof
  *
  * A proof is the HMAC, by the secret, of a label and everything said so far. Both nonces are in it, so a proof cannot be used
@@ -27,7 +27,7 @@
 
 enum {
     RONDO_HANDSHAKE_CHALLENGE = 48, /* bytes of the three messages */
-    RONDO_HANDSHAKE_HELLO = 104,
+    RONDO_HANDSHAKE_HELLO = 112,
     RONDO_HANDSHAKE_VERDICT = 40,
 };
 
@@ -38,6 +38,7 @@ enum rondo_handshake_verdict {
     RONDO_HANDSHAKE_TAKEN = 3,   /* this rank is connected already */
     RONDO_HANDSHAKE_OVER =
         4, /* the job that meets there has formed or ends; of a rank: detail 1 if it takes this one for dead */
+    RONDO_HANDSHAKE_ROOTS = 5, /* the job has another number of roots, which is the detail, or they stand in another order */
 };
 
 struct rondo_handshake {
@@ -50,6 +51,9 @@ struct rondo_handshake {
 
 struct rondo_handshake_claim {
     int rank, size;
+    int roots;   /* of the job, 1 to size */
+    int is_root; /* a root after the first, which comes to the first; rank is then the first of its share (rondo_job_first_rank)
+                  */
     uint32_t wait_ms; /* how long the rank will wait for the others */
     unsigned char process[RONDO_PROCESS_TOKEN_BYTES];
 };

@@ -7,15 +7,33 @@
 
 #include "rondo.h"
 
+#include <stdint.h>
+
 enum { RONDO_CONTROL_ALL = -1 };              /* destination: every rank but the sender */
 enum { RONDO_CONTROL_MESSAGE_MAX = 1 << 20 }; /* bytes of one message's data */
 enum { RONDO_CONTROL_NOTICE_MAX = 4096 };     /* the same of rondo_control_notify */
 
 enum { RONDO_CONTROL_SIZE_MAX = 1 << 20 }; /* ranks of a job */
 
+/* A job of several roots: the ranks are shared out among them, and each root takes in a contiguous share of them. */
+enum { RONDO_JOB_ROOTS_MOST = 4096 };
+/* The first rank of a share, 0 to roots; of the one after the last: size. */
+static inline int rondo_job_first_rank(int share, int size, int roots)
+{
+    return (int) ((int64_t) share * size / roots);
+}
+/* The share that a rank belongs to. */
+static inline int rondo_job_share(int rank, int size, int roots)
+{
+    return (int) ((((int64_t) rank + 1) * roots - 1) / size);
+}
+
 struct rondo_job_options {
     int rank, size;
     const rondo_unique_id_t *unique_id; /* where the root is; root, secret and job then do not count. NULL: none */
+    int roots;                          /* of the job. With unique_id, which is that of this rank's share: 0: one. With
+                                         * key_store: 0: one for each 4,096 ranks */
+    const rondo_unique_id_t *first_id;  /* where roots is more than 1: the id of the first root, which has the job's secret */
     const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
     const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */

@@ -4,6 +4,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
+#include "lib/bootstrap/first_root.h"
 #include "lib/bootstrap/handshake.h"
 #include "lib/bootstrap/key_store.h"
 #include "lib/bootstrap/process_socket.h"
@@ -22,6 +23,7 @@ enum {
     LOOK_MS = 20,      /* between two looks whether waiting is vain */
     PAUSE_FIRST_MS = 5,
     PAUSE_MOST_MS = 200,
+    RANKS_OF_ROOT = 4096, /* where the number of roots is chosen */
 };
 
 struct attempt {
@@ -30,6 +32,7 @@ struct attempt {
     struct rondo_rendezvous_secrets secrets;
     const struct rondo_hmac *secret; /* the one of secrets that counts at the address being tried */
     struct rondo_handshake handshake;
+    int is_root; /* another root comes to the first one */
     int64_t deadline;
     int fd;
     int round;         /* of attempts at all addresses, from 1 */
@@ -157,6 +160,13 @@ static enum outcome take_verdict(struct attempt *attempt)
                    : options->root != NULL      ? "RONDO_ROOT"
                                                 : "RONDO_JOB");
         return REFUSED;
+    case RONDO_HANDSHAKE_ROOTS:
+        rondo_fail(
+            RONDO_ERR_BOOTSTRAP,
+            "rank %d was told of %d roots, but others of %d, or in another order: all ranks need the same unique ids in the "
+            "same order",
+            options->rank, options->roots > 0 ? options->roots : 1, detail);
+        return REFUSED;
     case RONDO_HANDSHAKE_OVER:
         break;
     }
@@ -191,7 +201,11 @@ static enum outcome shake_hands(struct attempt *attempt)
     }
     int64_t left = attempt->deadline - rondo_clock_ms();
     uint32_t wait_ms = left <= 0 ? 0 : left > INT32_MAX ? INT32_MAX : (uint32_t) left;
-    struct rondo_handshake_claim claim = {options->rank, options->size, wait_ms, {0}};
+    struct rondo_handshake_claim claim = {.rank = options->rank,
+                                          .size = options->size,
+                                          .roots = options->roots > 0 ? options->roots : 1,
+                                          .is_root = attempt->is_root,
+                                          .wait_ms = wait_ms};
     if (rondo_process_token(claim.process) != RONDO_SUCCESS ||
         rondo_handshake_make_hello(handshake, attempt->secret, &claim) != RONDO_SUCCESS)
         return REFUSED;
@@ -308,6 +322,19 @@ static rondo_result_t wait_for_root(const struct attempt *attempt, struct rondo_
     }
 }
 
+/* The secret of the job's key: that of the first root, which all ranks know. */
+static rondo_result_t find_job_secret(const struct attempt *attempt, struct rondo_hmac *secret)
+{
+    struct rondo_unique_id_content content;
+    *secret = *attempt->secret;
+    if (attempt->options->first_id == NULL)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rondo_unique_id_read(attempt->options->first_id, &content);
+    rondo_hmac_begin(secret, content.secret, sizeof(content.secret));
+    explicit_bzero(content.secret, sizeof(content.secret));
+    return result;
+}
+
 /* Waits until the root says that all ranks have joined, or which have not. */
 static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_connection *connection, struct rondo_job *job)
 {
@@ -316,9 +343,12 @@ static rondo_result_t wait_job(struct attempt *attempt, struct rondo_frame_conne
         struct rondo_frame frame;
         int state = rondo_frame_connection_next(connection, &frame);
         if (state > 0 && frame.type == RONDO_FRAME_JOB && frame.bytes == RONDO_ROOT_JOB) {
-            rondo_job_key(attempt->secret, frame.data, &job->key);
+            struct rondo_hmac secret;
+            const rondo_result_t result = find_job_secret(attempt, &secret);
+            rondo_job_key(&secret, frame.data, &job->key);
+            explicit_bzero(&secret, sizeof(secret));
             rondo_address_load(&job->listen, frame.data + RONDO_JOB_NONCE);
-            return RONDO_SUCCESS;
+            return result;
         }
         if (state > 0 && frame.type == RONDO_FRAME_FAILED) {
             char reason[RONDO_RENDEZVOUS_REASON];
@@ -395,22 +425,86 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-/* Finds the job's unique id in the launcher's key store; rank 0 makes it, and stores it there. */
-static rondo_result_t exchange_id(const struct rondo_job_options *options, int64_t deadline, rondo_unique_id_t *id)
+/* The roots of a job that meets by the key store. */
+static int count_roots(const struct rondo_job_options *options)
 {
-    _Static_assert(sizeof(id->bytes) == RONDO_KEY_STORE_VALUE, "a value is a unique id");
+    const int wanted = options->roots > 0 ? options->roots : (options->size + RANKS_OF_ROOT - 1) / RANKS_OF_ROOT;
+    const int most = options->size < RONDO_JOB_ROOTS_MOST ? options->size : RONDO_JOB_ROOTS_MOST;
+    return wanted < most ? wanted : most;
+}
+
+/* Finds the unique ids of this rank's root and of the first in the launcher's key store. The first rank of each share makes the
+ * id of its root, and stores it there. */
+static rondo_result_t exchange_ids(struct rondo_job_options *options, int64_t deadline, rondo_unique_id_t ids[2])
+{
+    _Static_assert(sizeof(ids[0].bytes) == RONDO_KEY_STORE_VALUE, "a value is a unique id");
     struct rondo_key_store store;
-    const struct rondo_unique_id_options made = {options->connect_timeout, options->size, options->encrypts, options->secret};
+    options->roots = count_roots(options);
+    const int share = rondo_job_share(options->rank, options->size, options->roots);
+    const int holder = rondo_job_first_rank(share, options->size, options->roots);
+    const struct rondo_unique_id_options made = {.timeout = options->connect_timeout,
+                                                 .size = options->size,
+                                                 .roots = options->roots,
+                                                 .share = share,
+                                                 .encrypts = options->encrypts,
+                                                 .secret = options->secret};
     rondo_result_t result = rondo_key_store_open(&store);
-    if (result == RONDO_SUCCESS && options->rank > 0)
-        result = rondo_key_store_get(&store, 0, deadline, id->bytes);
-    if (result == RONDO_SUCCESS && options->rank == 0)
-        result = rondo_unique_id_make(&made, id);
-    if (result == RONDO_SUCCESS && options->rank == 0)
-        result = rondo_key_store_put(&store, id->bytes);
+    if (result == RONDO_SUCCESS && options->rank != holder)
+        result = rondo_key_store_get(&store, holder, deadline, ids[0].bytes);
+    if (result == RONDO_SUCCESS && options->rank == holder)
+        result = rondo_unique_id_make(&made, &ids[0]);
+    if (result == RONDO_SUCCESS && options->rank == holder)
+        result = rondo_key_store_put(&store, ids[0].bytes);
+    if (result == RONDO_SUCCESS && share > 0)
+        result = rondo_key_store_get(&store, 0, deadline, ids[1].bytes);
     if (result == RONDO_SUCCESS)
         rondo_log(RONDO_LOG_DEBUG, options->rank, "the root's address is that of the launcher's key store");
-    rondo_unique_id_bind(id, options->secret);
+    rondo_unique_id_bind(&ids[0], options->secret);
+    rondo_unique_id_bind(&ids[1], options->secret);
+    options->unique_id = &ids[0];
+    options->first_id = share > 0 ? &ids[1] : options->roots > 1 ? &ids[0] : NULL;
+    return result;
+}
+
+/* Joins, and makes the connection of it. */
+static rondo_result_t enter(struct attempt *attempt, struct rondo_frame_connection *connection)
+{
+    struct rondo_frame_key to_root, to_rank;
+    rondo_result_t result = join(attempt);
+    if (result != RONDO_SUCCESS)
+        return result;
+    int good = rondo_handshake_rank_keys(&attempt->handshake, attempt->secret, &to_root, &to_rank);
+    rondo_frame_connection_open(connection, attempt->fd, &to_root, &to_rank);
+    explicit_bzero(&to_root, sizeof(to_root));
+    explicit_bzero(&to_rank, sizeof(to_rank));
+    if (good)
+        return RONDO_SUCCESS;
+    rondo_frame_connection_close(connection);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s has broken the exchange of keys", root_name(attempt->options));
+}
+
+/* Tells the root of a later share where the first root is. */
+static rondo_result_t tell_first_root(const struct attempt *attempt, struct rondo_frame_connection *connection)
+{
+    const struct rondo_job_options *options = attempt->options;
+    unsigned char data[RONDO_FIRST_ROOT_DATA];
+    if (options->first_id == NULL || rondo_job_share(options->rank, options->size, options->roots) == 0)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rondo_first_root_mask(attempt->secret, options->first_id, data);
+    if (result == RONDO_SUCCESS &&
+        (rondo_frame_connection_put(connection, RONDO_FRAME_FIRST_ROOT, options->rank, RONDO_CONTROL_ALL, data, sizeof(data)) !=
+             0 ||
+         rondo_frame_connection_flush(connection) != 1)) /* a fresh connection has room for so few bytes */
+        result = rondo_rendezvous_failed(options, RONDO_RENDEZVOUS_ENDED, NULL);
+    return result;
+}
+
+rondo_result_t rondo_rendezvous_reach_first(const struct rondo_job_options *options, struct rondo_frame_connection *connection)
+{
+    struct attempt attempt = {.options = options, .fd = -1, .is_root = 1};
+    attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
+    const rondo_result_t result = enter(&attempt, connection);
+    explicit_bzero(&attempt, sizeof(attempt));
     return result;
 }
 
@@ -419,30 +513,23 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *given, stru
 {
     struct rondo_job_options completed = *given, *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
-    struct rondo_frame_key to_root, to_rank;
-    rondo_unique_id_t exchanged = {{0}};
+    rondo_unique_id_t exchanged[2] = {{{0}}};
     rondo_result_t result = RONDO_SUCCESS;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
-    if (options->key_store) {
-        result = exchange_id(options, attempt.deadline, &exchanged);
-        completed.unique_id = &exchanged;
-    }
+    if (options->key_store)
+        result = exchange_ids(&completed, attempt.deadline, exchanged);
     if (result == RONDO_SUCCESS)
         result = rondo_rendezvous_complete(&completed, &attempt.found);
     if (result == RONDO_SUCCESS)
-        result = join(&attempt);
+        result = enter(&attempt, connection);
     job->holds_root = options->unique_id == NULL && options->rank == 0;
     if (result == RONDO_SUCCESS) {
-        int good = rondo_handshake_rank_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
-        rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
-        result = good ? wait_job(&attempt, connection, job)
-                      : rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s has broken the exchange of keys", root_name(options));
-        explicit_bzero(&to_root, sizeof(to_root));
-        explicit_bzero(&to_rank, sizeof(to_rank));
+        if ((result = tell_first_root(&attempt, connection)) == RONDO_SUCCESS)
+            result = wait_job(&attempt, connection, job);
         if (result != RONDO_SUCCESS)
             rondo_frame_connection_close(connection);
     }
     explicit_bzero(&attempt, sizeof(attempt));
-    explicit_bzero(&exchanged, sizeof(exchanged));
+    explicit_bzero(exchanged, sizeof(exchanged));
     return result;
 }

@@ -30,6 +30,11 @@ void rondo_job_key(const struct rondo_hmac *secret, const unsigned char nonce[RO
 rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *options, struct rondo_frame_connection *connection,
                                      struct rondo_job *job);
 
+/* Connects a root after the first to the first root (lib/bootstrap/first_root.h), as a member there: options->unique_id is the
+ * first root's, rank the first of the root's share. Otherwise as rondo_rendezvous_join, but that it does not wait for others.
+ */
+rondo_result_t rondo_rendezvous_reach_first(const struct rondo_job_options *options, struct rondo_frame_connection *connection);
+
 /* Sets the error for a job that does not form: why the root says so (reason), or that it does not say anything. Returns
  * RONDO_ERR_BOOTSTRAP. */
 enum rondo_rendezvous_end { RONDO_RENDEZVOUS_REFUSED = 1, RONDO_RENDEZVOUS_ENDED, RONDO_RENDEZVOUS_SILENT };

@@ -1,7 +1,8 @@
 /*
- * The root of a job: a thread that admits the ranks that know the secret, waits until all have joined, tells each where its
- * neighbours listen, and says when all are linked (lib/control/links.h). From then on no rank needs it. It relies on
- * lib/bootstrap/admission.h and lib/bootstrap/frame_connection.h for what may be believed, and knows nothing of collectives.
+ * The root of a job, or one of several, each for a share of the ranks: a thread that admits the ranks that know the secret,
+ * waits until all have joined, tells each where its neighbours listen, and says when all are linked (lib/control/links.h). From
+ * then on no rank needs it. It relies on lib/bootstrap/admission.h and lib/bootstrap/frame_connection.h for what may be
+ * believed, and knows nothing of collectives.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_ROOT_H
 #define RONDO_LIB_BOOTSTRAP_ROOT_H
@@ -16,7 +17,8 @@ enum { RONDO_ROOT_JOB = RONDO_JOB_NONCE + RONDO_ADDRESS_STORED }; /* of RONDO_FR
 
 struct rondo_root_options {
     struct rondo_admission admission; /* secrets, encrypts and listeners */
-    int size;                         /* ranks of the job; 0: as the first rank says */
+    int size;                         /* ranks of the job; 0: as the first rank says, and roots and share */
+    int roots, share;                 /* roots of the job, and the share of its ranks that this one takes in; 0 roots: one */
     double timeout;                   /* seconds to wait for the first rank; the thread ends if none comes */
     int local; /* a connected socket of the rank that starts the root, which unauthenticated peers cannot displace; -1: none */
 };

@@ -106,6 +106,12 @@ void rondo_unique_id_bind(rondo_unique_id_t *id, const char *secret)
     explicit_bzero(&hmac, sizeof(hmac));
 }
 
+void rondo_unique_id_mask(unsigned char id[sizeof(rondo_unique_id_t)], const unsigned char mask[RONDO_UNIQUE_ID_SECRET])
+{
+    for (int i = 0; i < RONDO_UNIQUE_ID_SECRET; i++)
+        id[SECRET + i] ^= mask[i];
+}
+
 /* Listens at the id's addresses; stores that on TCP in the id. */
 static rondo_result_t listen_all(rondo_unique_id_t *id, struct rondo_admission *admission)
 {
@@ -131,8 +137,12 @@ static rondo_result_t listen_all(rondo_unique_id_t *id, struct rondo_admission *
 
 rondo_result_t rondo_unique_id_make(const struct rondo_unique_id_options *options, rondo_unique_id_t *id)
 {
-    struct rondo_root_options root = {
-        .admission = {.encrypts = options->encrypts}, .size = options->size, .timeout = options->timeout, .local = -1};
+    struct rondo_root_options root = {.admission = {.encrypts = options->encrypts},
+                                      .size = options->size,
+                                      .roots = options->roots,
+                                      .share = options->share,
+                                      .timeout = options->timeout,
+                                      .local = -1};
     rondo_unique_id_t made = {{0}}, bound;
     memcpy(made.bytes, magic, sizeof(magic));
     rondo_unique_id_this_host(made.bytes + HOST);

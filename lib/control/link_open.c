@@ -124,7 +124,7 @@ static int begin_handshake(struct rondo_links *links, struct rondo_link *link)
 
 static int answer(struct rondo_links *links, struct rondo_link *link)
 {
-    struct rondo_handshake_claim claim = {.rank = links->options.rank, .size = links->options.size};
+    struct rondo_handshake_claim claim = {.rank = links->options.rank, .size = links->options.size, .roots = 1};
     struct rondo_handshake *handshake = &link->handshake;
     uint32_t version = 0;
     int encrypts = 0;

@@ -80,6 +80,7 @@ rondo_result_t rondo_comm_grow(rondo_comm_t handle, int size, const rondo_unique
     joined.rank = comm->rank;
     joined.size = size;
     joined.unique_id = &chosen;
+    joined.unique_ids = 1;
     result = rondo_runtime_start(grown, &joined, comm);
     explicit_bzero(&chosen, sizeof(chosen));
     return result;

@@ -107,6 +107,19 @@ static rondo_result_t has_failed(const void *argument)
     return failed != RONDO_SUCCESS ? rondo_fail(failed, "rondo_comm_grow: %s", comm->failure) : RONDO_SUCCESS;
 }
 
+/* Stores the id of the root that takes in this rank; of several, that of the first too. Rank and size are set. */
+static rondo_result_t choose_root(const rondo_config_t *config, struct rondo_job_options *options)
+{
+    const int most = options->size < RONDO_JOB_ROOTS_MOST ? options->size : RONDO_JOB_ROOTS_MOST;
+    if (config->unique_ids < 1 || config->unique_ids > most)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "unique_ids=%d of a configuration: it must be 1 to %d for %d ranks",
+                          config->unique_ids, most, options->size);
+    options->roots = config->unique_ids;
+    options->unique_id = config->unique_id + rondo_job_share(options->rank, options->size, options->roots);
+    options->first_id = options->roots > 1 ? config->unique_id : NULL;
+    return RONDO_SUCCESS;
+}
+
 /* Finds rank and size, in the configuration or as the launcher says, and connects to the other ranks, for all of which it
  * waits. *local_rank: the rank on its host; -1: unknown. */
 static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo_config_t *config,
@@ -114,6 +127,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
 {
     struct rondo_launch launch;
     struct rondo_job_options options = {0};
+    int64_t roots;
     int given = config != NULL && (config->rank != -1 || config->size != -1);
     rondo_result_t result = RONDO_SUCCESS;
     memset(&launch, 0, sizeof(launch));
@@ -132,11 +146,16 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
         return rondo_fail(RONDO_ERR_ARGUMENT, "rank %d of %d: give both, with 0 <= rank < size", runtime->rank, runtime->size);
     options.rank = runtime->rank;
     options.size = runtime->size;
-    options.unique_id = config != NULL ? config->unique_id : NULL;
+    if (config != NULL && config->unique_id != NULL && (result = choose_root(config, &options)) != RONDO_SUCCESS)
+        return result;
     options.job = launch.job;
     options.launched = !given && strcmp(launch.launcher, "RONDO_RANK") != 0 && strcmp(launch.launcher, "none") != 0;
     options.key_store = !given && options.unique_id == NULL && options.root == NULL && launch.spans_hosts &&
                         rondo_key_store_is_offered(options.rank);
+    if (options.key_store && (result = rondo_environment_integer("RONDO_ROOTS", &roots)) != RONDO_SUCCESS)
+        return result;
+    if (options.key_store)
+        options.roots = (int) roots;
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
     options.cancelled = grows != NULL ? has_failed : NULL;

@@ -142,12 +142,13 @@ class _Config(ctypes.Structure):
                 ("stream_blocks", ctypes.c_int), ("sm", ctypes.c_int), ("order", ctypes.c_char_p), ("spin", ctypes.c_char_p),
                 ("spin_initial", ctypes.c_int64), ("spin_decay", ctypes.c_int), ("spin_boost", ctypes.c_int),
                 ("spin_cap", ctypes.c_int64), ("quit_idle_us", ctypes.c_int64), ("quit_stuck_us", ctypes.c_int64),
-                ("residency_us", ctypes.c_int64), ("memory_budget", ctypes.c_int64), ("connect_timeout", ctypes.c_double)]
+                ("residency_us", ctypes.c_int64), ("memory_budget", ctypes.c_int64), ("connect_timeout", ctypes.c_double),
+                ("unique_ids", ctypes.c_int)]
 
 
 def _config(rank, size, device, timeout=-1.0, check=-1, connect_timeout=-1.0):
     return _Config(rank, size, None, _DEVICES[device], -1, None, None, timeout, check, -1, -1, -1, -1, None, None, -1, -1, -1, -1, -1,
-                   -1, -1, -1, connect_timeout)
+                   -1, -1, -1, connect_timeout, 1)
 
 
 def _id(unique_id):

@@ -74,10 +74,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     rondo_hmac_begin(&ranks, same ? "secret" : "guess", same ? 6 : 5);
     claim.size = first & 4 ? (int) take32(&input) : 1 + take(&input);
     claim.rank = first & 8 ? (int) take32(&input) : take(&input) % (claim.size > 0 ? claim.size : 1);
+    claim.roots = first & 16 ? (int) take32(&input) : 1;
+    claim.is_root = first & 32 ? (int) (take32(&input) % 3) : 0;
     claim.wait_ms = take32(&input);
     for (size_t i = 0; i < sizeof(claim.process); i++)
         claim.process[i] = take(&input);
-    int in_range = claim.size >= 1 && claim.size <= RONDO_CONTROL_SIZE_MAX && claim.rank >= 0 && claim.rank < claim.size;
+    int in_range = claim.size >= 1 && claim.size <= RONDO_CONTROL_SIZE_MAX && claim.rank >= 0 && claim.rank < claim.size &&
+                   claim.roots >= 1 && claim.roots <= claim.size && claim.is_root >= 0 && claim.is_root <= 1;
+    if (in_range && claim.is_root) {
+        const int share = rondo_job_share(claim.rank, claim.size, claim.roots);
+        in_range = share > 0 && claim.rank == rondo_job_first_rank(share, claim.size, claim.roots);
+    }
 
     check(rondo_handshake_make_challenge(&root) == RONDO_SUCCESS);
     int whole = deliver(&input, root.challenge, rank.challenge, sizeof(root.challenge));
@@ -88,9 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int judged = rondo_handshake_read_hello(&root, &roots, &believed);
     check((judged == 1) == (whole && same && in_range));
     if (judged == 1)
-        check(believed.rank == claim.rank && believed.size == claim.size && believed.wait_ms == claim.wait_ms &&
+        check(believed.rank == claim.rank && believed.size == claim.size && believed.roots == claim.roots &&
+              believed.is_root == claim.is_root && believed.wait_ms == claim.wait_ms &&
               memcmp(believed.process, claim.process, sizeof(claim.process)) == 0);
-    uint8_t said = take(&input) % (RONDO_HANDSHAKE_OVER + 1);
+    uint8_t said = take(&input) % (RONDO_HANDSHAKE_ROOTS + 1);
     enum rondo_handshake_verdict verdict = judged == 1 ? (enum rondo_handshake_verdict) said : RONDO_HANDSHAKE_SECRET;
     rondo_handshake_make_verdict(&root, &roots, verdict, (int) take32(&input));
     whole &= deliver(&input, root.verdict, rank.verdict, sizeof(root.verdict));

@@ -14,12 +14,19 @@ static void pause_ms(long milliseconds)
     nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
 }
 
-/* Rank 0 makes the id; the others wait for it. Returns whether there is one. */
-static int share_id(struct job *job, int rank)
+/* At the second try, if the first fails. */
+static rondo_result_t make_id(rondo_unique_id_t *id)
+{
+    const rondo_result_t result = rondo_get_unique_id(id);
+    return result == RONDO_SUCCESS ? result : rondo_get_unique_id(id);
+}
+
+/* Rank 0 makes so many ids; the others wait for them. Returns whether they are there. */
+static int share_ids(struct job *job, int rank, int count)
 {
     if (rank == 0) {
         step_begin("rondo_get_unique_id");
-        if (rondo_get_unique_id(&job->id) != RONDO_SUCCESS && rondo_get_unique_id(&job->id) != RONDO_SUCCESS) {
+        if (make_id(&job->ids[0]) != RONDO_SUCCESS || (count > 1 && make_id(&job->ids[1]) != RONDO_SUCCESS)) {
             step_wrong("it fails again: %s", rondo_last_error());
             return 0;
         }
@@ -66,7 +73,8 @@ void scenario_run(const struct part *part, struct job *job, int rank)
         config.quit_stuck_us = FIRST_QUIT_US;
     config.connect_timeout = job->connect_timeout;
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
-        by_id |= strcmp(pair[0], "id") == 0;
+        if (strcmp(pair[0], "id") == 0)
+            by_id = atoi(pair[1]);
     const char *error = buffers_make(part_on_gpu(part));
     if (error != NULL) {
         step_wrong("no buffers: %s", error);
@@ -76,8 +84,10 @@ void scenario_run(const struct part *part, struct job *job, int rank)
         config.host_id = rank == 2 ? "elsewhere" : "here";
     if (part->whole)
         inject_arm(&me->inject);
-    if (by_id && share_id(job, rank))
-        config.unique_id = &job->id;
+    if (by_id && share_ids(job, rank, by_id))
+        config.unique_id = job->ids;
+    if (config.unique_id != NULL)
+        config.unique_ids = by_id;
     if (!by_id || config.unique_id != NULL) {
         step_begin("rondo_init");
         step_end(NULL, rondo_init(&runtime, &config));

@@ -37,7 +37,7 @@ struct job {
     char name[64];
     char root[32]; /* for parts that meet at a TCP address */
     char file[64]; /* of parts that write one, or the beginning of each rank's */
-    rondo_unique_id_t id;
+    rondo_unique_id_t ids[2];
     int id_made;
     double connect_timeout;
     int is_first;              /* the processes' first run */

@@ -11,8 +11,8 @@ import textwrap
 import pytest
 
 OTHER_USER = 65534
-MAGIC, VERSION = b"RONDOctl", 6
-CHALLENGE, HELLO, VERDICT = 48, 104, 40
+MAGIC, VERSION = b"RONDOctl", 7
+CHALLENGE, HELLO, VERDICT = 48, 112, 40
 WELCOME, REFUSED = 0, 1
 
 
@@ -48,7 +48,7 @@ def claim_rank(peer, rank, size, secret=b""):
     """Shakes hands with a root as a rank would. Returns the verdict's code."""
     challenge = receive(peer, CHALLENGE)
     assert challenge.startswith(MAGIC)
-    hello = MAGIC + struct.pack("<IIII", VERSION, rank, size, 5000) + os.urandom(16) + os.urandom(32)
+    hello = MAGIC + struct.pack("<IIII", VERSION, rank, size, 5000) + os.urandom(16) + os.urandom(32) + struct.pack("<II", 1, 0)
     peer.sendall(hello + prove(secret, b"rondo rank", challenge, hello))
     verdict = receive(peer, VERDICT)
     return struct.unpack_from("<I", verdict)[0]
@@ -60,8 +60,8 @@ def play_root(peer, secret=b""):
     peer.sendall(challenge)
     hello = receive(peer, HELLO)
     verdict = struct.pack("<II", WELCOME, 0)
-    peer.sendall(verdict + prove(secret, b"rondo root", challenge, hello[:72], verdict))
-    return hello[72:] == prove(secret, b"rondo rank", challenge, hello[:72])
+    peer.sendall(verdict + prove(secret, b"rondo root", challenge, hello[:80], verdict))
+    return hello[80:] == prove(secret, b"rondo rank", challenge, hello[:80])
 
 
 def listens(port):

@@ -22,7 +22,7 @@ static void test_forward_secrecy(void **state)
     (void) state;
     need_cipher();
     struct rondo_handshake root_side = {.encrypts = 1}, rank_side = {.encrypts = 1}, recorded;
-    struct rondo_handshake_claim claim = {.rank = 1, .size = 2};
+    struct rondo_handshake_claim claim = {.rank = 1, .size = 2, .roots = 1};
     struct rondo_frame_key keys[3][2];
     struct rondo_hmac secret;
     uint32_t version;
