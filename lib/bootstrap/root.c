@@ -40,7 +40,6 @@ enum {
     NAMED_MOST = 16,          /* ranks in a text */
     DESCRIPTORS_BESIDE = 128, /* of the root's process, beside a connection to each rank */
     OTHERS_MS = 1000,         /* past the deadline, for another root, whose own deadline it is, to say what is missing */
-    PLACES_MOST = 32768,      /* in one frame */
 };
 
 enum step { ADMITTED, JOINING, LISTENING, LINKING, FORMED, FAILED };
@@ -348,9 +347,9 @@ static int store_places(struct root *root)
 /* Tells another root so many places. */
 static void tell_places(struct root *root, struct member *to, int first, int count)
 {
-    for (int at = 0; at < count; at += PLACES_MOST)
+    for (int at = 0; at < count; at += RONDO_ROOT_PLACES)
         tell(root, to, RONDO_FRAME_PLACES, stored_place(root, first + at),
-             (size_t) (count - at < PLACES_MOST ? count - at : PLACES_MOST) * RONDO_ADDRESS_STORED);
+             (size_t) (count - at < RONDO_ROOT_PLACES ? count - at : RONDO_ROOT_PLACES) * RONDO_ADDRESS_STORED);
 }
 
 /* All listen: tells each rank its place, and then that of the rank 2^k after it, for each k, and other roots all places.

@@ -15,6 +15,8 @@
 enum { RONDO_JOB_NONCE = 32 };                                    /* bytes */
 enum { RONDO_ROOT_JOB = RONDO_JOB_NONCE + RONDO_ADDRESS_STORED }; /* of RONDO_FRAME_JOB */
 
+enum { RONDO_ROOT_PLACES = 32768 }; /* places in one frame between roots, at most */
+
 struct rondo_root_options {
     struct rondo_admission admission; /* secrets, encrypts and listeners */
     int size;                         /* ranks of the job; 0: as the first rank says, and roots and share */

@@ -3,10 +3,12 @@
  * returned on all ranks. Each rank does what lib/bootstrap, lib/control and lib/connection/exchange.c do, message by message;
  * the lengths are those of their headers. What a message costs a processor at either end is given, apart for the root's end;
  * the network has a latency, and each host sends at a rate. Prints a line of JSON for each size; with --each, one for each rank
- * before it; with --one-host, of ranks that share a host, as far as that changes what they say.
+ * before it; with --one-host, of ranks that share a host, as far as that changes what they say; with --roots N, of a job of so
+ * many roots, each on the host of its first rank but with a processor of its own, as they have by the launcher's key store.
  *
  * test/scale/scale.py compares the counts with those of real jobs, which must be the same, and measures the costs.
  */
+#include "lib/bootstrap/first_root.h"
 #include "lib/bootstrap/frame_connection.h"
 #include "lib/bootstrap/handshake.h"
 #include "lib/bootstrap/root.h"
@@ -19,7 +21,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { FRAME = RONDO_FRAME_HEADER + RONDO_FRAME_TAG, PLACES_PART = RONDO_FRAME_SPARE_DATA / RONDO_ADDRESS_STORED };
+enum {
+    FRAME = RONDO_FRAME_HEADER + RONDO_FRAME_TAG,
+    PLACES_PART = RONDO_FRAME_SPARE_DATA / RONDO_ADDRESS_STORED,
+    ROOT_PART = RONDO_ROOT_PLACES
+};
 
 /* The exchanges of rondo_init. */
 static const struct {
@@ -39,6 +45,10 @@ enum kind {
     PLACES_OF_ROOT,
     LINKED,
     READY,
+    FIRST_ROOT,
+    SHARE,
+    PLACES_OF_SHARE,
+    PLACES_OF_ALL,
     BEGIN,
     NEIGHBOUR,
     PLACES,
@@ -50,7 +60,7 @@ struct event {
     double at; /* seconds */
     uint64_t number;
     uint64_t bytes; /* with heads and tags */
-    int to, from;   /* the root has the number after the last rank */
+    int to, from;   /* the roots have the numbers after the last rank */
     uint32_t messages;
     uint8_t kind, exchange;
 };
@@ -66,16 +76,27 @@ struct rank {
     struct rondo_control_costs costs;
 };
 
+/* A root: how many of its members have answered each step. Members of the first are its ranks and the other roots. */
+struct root {
+    int joined, listening, linked;
+    enum {
+        UNKNOWN,
+        REACHED,
+        KNOWN
+    } first; /* of another: whether its ranks have told it of the first root, and that is reached */
+};
+
 static struct {
     int size, on_one_host;
+    int wanted, roots; /* as asked for, and at most one a rank */
+    struct root *root;
     int steps;                                           /* log2(size), rounded up: neighbours of a rank */
     double message, of_root, byte, setup, latency, rate; /* seconds; bytes a second. of_root: of a message at the root's end */
-    struct rank *ranks;                                  /* the root is the one after the last */
+    struct rank *ranks;                                  /* the roots are those after the last */
     struct event *events;                                /* a heap */
     size_t count, capacity;
     uint64_t numbers, messages, bytes; /* events; and those of all messages, the root's too */
-    int joined, listening, linked;
-    double formed, over; /* when the job had formed; when rondo_init had returned on all */
+    double formed, over;               /* when the job had formed; when rondo_init had returned on all */
 } job;
 
 /* ---- events ---- */
@@ -119,7 +140,7 @@ static struct event pop(void)
 
 static double processing(int rank, uint32_t messages, uint64_t bytes)
 {
-    return messages * (rank == job.size ? job.of_root : job.message) + (double) bytes * job.byte;
+    return messages * (rank >= job.size ? job.of_root : job.message) + (double) bytes * job.byte;
 }
 
 /* A rank sends when its processor comes to it, and its interface has sent what it had before. */
@@ -137,6 +158,16 @@ static void send_many(int from, int to, enum kind kind, int exchange, uint32_t m
                         .messages = messages,
                         .kind = (uint8_t) kind,
                         .exchange = (uint8_t) exchange});
+}
+
+static int root_of(int rank)
+{
+    return job.size + rondo_job_share(rank, job.size, job.roots);
+}
+
+static int first_rank(int share)
+{
+    return rondo_job_first_rank(share, job.size, job.roots);
 }
 
 static void send_one(int from, int to, enum kind kind, uint64_t bytes)
@@ -197,7 +228,7 @@ static void share(int number)
     }
     if (all && !rank->is_linked) {
         rank->is_linked = 1;
-        send_one(number, job.size, LINKED, FRAME);
+        send_one(number, root_of(number), LINKED, FRAME);
     }
 }
 
@@ -292,17 +323,27 @@ static void take_down(int number, int exchange)
 
 /* ---- what arrives ---- */
 
-static void tell_all(enum kind kind, uint64_t bytes)
+/* To the ranks of a root's share. */
+static void tell_share(int share, enum kind kind, uint64_t bytes)
 {
-    for (int rank = 0; rank < job.size; rank++)
-        send_one(job.size, rank, kind, bytes + FRAME);
+    for (int rank = first_rank(share); rank < first_rank(share + 1); rank++)
+        send_one(job.size + share, rank, kind, bytes + FRAME);
+}
+
+/* Of so many ranks, from one root to another. */
+static void tell_places(int from, int to, enum kind kind, int ranks)
+{
+    const uint32_t frames = (uint32_t) (ranks + ROOT_PART - 1) / ROOT_PART;
+    send_many(from, to, kind, 0, frames, (uint64_t) ranks * RONDO_ADDRESS_STORED + (uint64_t) frames * FRAME);
 }
 
 /* Of a connection that this rank makes: to the root, a neighbour, or the parent. */
 static void open_connection(int number, int peer)
 {
     struct rank *rank = &job.ranks[number];
-    if (peer == job.size)
+    if (peer > job.size)
+        send_one(number, peer, FIRST_ROOT, RONDO_FIRST_ROOT_DATA + FRAME);
+    if (peer >= job.size)
         return;
     const int step = step_to(number, peer);
     rank->costs.made++;
@@ -317,25 +358,92 @@ static void open_connection(int number, int peer)
     share(number);
 }
 
+static uint64_t places_of_a_rank(void)
+{
+    return (uint64_t) (1 + job.steps) * RONDO_ADDRESS_STORED;
+}
+
+/* All members of the first root have answered a step, or it has told another root so: the root's ranks are told of the next. */
+static void begin_listening(int share)
+{
+    for (int other = 1; share == 0 && other < job.roots; other++)
+        send_one(job.size, job.size + other, JOB, RONDO_ROOT_JOB + FRAME);
+    tell_share(share, JOB, RONDO_ROOT_JOB);
+}
+
+static void begin_linking(int share)
+{
+    for (int other = 1; share == 0 && other < job.roots; other++)
+        tell_places(job.size, job.size + other, PLACES_OF_ALL, job.size);
+    tell_share(share, PLACES_OF_ROOT, places_of_a_rank());
+}
+
+static void end_forming(int share)
+{
+    for (int other = 1; share == 0 && other < job.roots; other++)
+        send_one(job.size, job.size + other, READY, FRAME);
+    tell_share(share, READY, 0);
+}
+
 static void take_at_root(const struct event *event)
 {
+    const int number = event->to, share = number - job.size;
+    const int ranks = first_rank(share + 1) - first_rank(share), members = ranks + (share == 0 ? job.roots - 1 : 0);
+    struct root *root = &job.root[share];
     switch ((enum kind) event->kind) {
     case CONNECT:
-        send_one(job.size, event->from, CHALLENGE, RONDO_HANDSHAKE_CHALLENGE);
+        send_one(number, event->from, CHALLENGE, RONDO_HANDSHAKE_CHALLENGE);
+        break;
+    case CHALLENGE: /* of the first root */
+        send_one(number, event->from, HELLO, RONDO_HANDSHAKE_HELLO);
         break;
     case HELLO:
-        send_one(job.size, event->from, VERDICT, RONDO_HANDSHAKE_VERDICT);
-        if (++job.joined == job.size)
-            tell_all(JOB, RONDO_ROOT_JOB);
+        send_one(number, event->from, VERDICT, RONDO_HANDSHAKE_VERDICT);
+        if (event->from < job.size && ++root->joined == members && share == 0)
+            begin_listening(0);
+        else if (root->joined == ranks && root->first == KNOWN && share > 0 && event->from < job.size)
+            send_one(number, job.size, SHARE, 4 + FRAME);
+        break;
+    case FIRST_ROOT:
+        if (root->first == UNKNOWN) {
+            root->first = REACHED;
+            send_one(number, job.size, CONNECT, 0);
+        }
+        break;
+    case VERDICT:
+        root->first = KNOWN;
+        if (root->joined == ranks)
+            send_one(number, job.size, SHARE, 4 + FRAME);
+        break;
+    case SHARE:
+        if (++root->joined == members)
+            begin_listening(0);
+        break;
+    case JOB:
+        begin_listening(share);
         break;
     case LISTENING:
-        if (++job.listening == job.size)
-            tell_all(PLACES_OF_ROOT, (uint64_t) (1 + job.steps) * RONDO_ADDRESS_STORED);
+    case PLACES_OF_SHARE:
+        if (++root->listening < members)
+            break;
+        if (share == 0)
+            begin_linking(0);
+        else
+            tell_places(number, job.size, PLACES_OF_SHARE, ranks);
+        break;
+    case PLACES_OF_ALL:
+        begin_linking(share);
+        break;
+    case READY:
+        end_forming(share);
         break;
     default:
-        if (++job.linked == job.size)
-            tell_all(READY, 0);
-        break;
+        if (++root->linked < members)
+            break;
+        if (share == 0)
+            end_forming(0);
+        else
+            send_one(number, job.size, LINKED, FRAME);
     }
 }
 
@@ -357,7 +465,7 @@ static void take(const struct event *event)
         open_connection(event->to, event->from);
         break;
     case JOB:
-        send_one(event->to, job.size, LISTENING, 4 + FRAME);
+        send_one(event->to, root_of(event->to), LISTENING, 4 + FRAME);
         break;
     case PLACES_OF_ROOT:
         for (int step = 0; step < job.steps; step++)
@@ -413,21 +521,22 @@ static void simulate(int size)
     job.size = size;
     for (job.steps = 0; 1 << job.steps < size;)
         job.steps++;
-    job.ranks = calloc((size_t) size + 1, sizeof(*job.ranks));
-    if (job.ranks == NULL) {
+    job.roots = job.wanted < size ? job.wanted : size;
+    job.ranks = calloc((size_t) (size + job.roots), sizeof(*job.ranks));
+    job.root = calloc((size_t) job.roots, sizeof(*job.root));
+    if (job.ranks == NULL || job.root == NULL) {
         fprintf(stderr, "startup: no memory for %d ranks\n", size);
         exit(1);
     }
     job.numbers = job.messages = job.bytes = 0;
-    job.joined = job.listening = job.linked = 0;
     job.formed = job.over = 0;
     for (int rank = 0; rank < size; rank++)
-        send_one(rank, size, CONNECT, 0);
+        send_one(rank, root_of(rank), CONNECT, 0);
     while (job.count > 0) {
         const struct event event = pop();
         struct rank *rank = &job.ranks[event.to];
         rank->busy = (event.at > rank->busy ? event.at : rank->busy) + processing(event.to, event.messages, event.bytes);
-        if (event.to == size)
+        if (event.to >= size)
             take_at_root(&event);
         else
             take(&event);
@@ -458,13 +567,15 @@ static void print(int each)
             printf("}\n");
         }
     }
-    printf("{\"ranks\": %d, \"formed_s\": %.6f, \"init_s\": %.6f, \"messages\": %llu, \"bytes\": %llu, \"most\": {", job.size,
-           job.formed, job.over, (unsigned long long) job.messages, (unsigned long long) job.bytes);
+    printf(
+        "{\"ranks\": %d, \"roots\": %d, \"formed_s\": %.6f, \"init_s\": %.6f, \"messages\": %llu, \"bytes\": %llu, \"most\": {",
+        job.size, job.roots, job.formed, job.over, (unsigned long long) job.messages, (unsigned long long) job.bytes);
     print_costs(&most);
     printf("}, \"sum\": {");
     print_costs(&sum);
     printf("}}\n");
     free(job.ranks);
+    free(job.root);
     if (job.over == 0) {
         fprintf(stderr, "startup: a job of %d ranks has not started\n", job.size);
         exit(1);
@@ -474,13 +585,13 @@ static void print(int each)
 int main(int argc, char **argv)
 {
     const char *sizes = NULL;
-    double message_us = 10, root_us = 10, byte_ns = measure_byte() * 1e9, setup_ms = 0, latency_us = 20, gbit = 10;
+    double roots = 1, message_us = 10, root_us = 10, byte_ns = measure_byte() * 1e9, setup_ms = 0, latency_us = 20, gbit = 10;
     int each = 0, wrong = argc < 2;
     const struct {
         const char *name;
         double *value;
-    } options[] = {{"--message-us", &message_us}, {"--root-us", &root_us},       {"--byte-ns", &byte_ns},
-                   {"--setup-ms", &setup_ms},     {"--latency-us", &latency_us}, {"--gbit", &gbit}};
+    } options[] = {{"--roots", &roots},       {"--message-us", &message_us}, {"--root-us", &root_us}, {"--byte-ns", &byte_ns},
+                   {"--setup-ms", &setup_ms}, {"--latency-us", &latency_us}, {"--gbit", &gbit}};
     for (int i = 1; i < argc && !wrong; i++) {
         int known = 0;
         if (strcmp(argv[i], "--each") == 0)
@@ -497,12 +608,15 @@ int main(int argc, char **argv)
             }
         wrong = !known;
     }
-    if (wrong || sizes == NULL || gbit <= 0) {
-        fprintf(stderr, "usage: startup --ranks N,... [--each] [--one-host] [--message-us US] [--root-us US] [--byte-ns NS]\n"
-                        "               [--setup-ms MS] [--latency-us US] [--gbit GBIT]\n"
-                        "Costs of a message and a byte are those of either end; setup is what a rank does by itself.\n");
+    if (wrong || sizes == NULL || gbit <= 0 || roots < 1 || roots > RONDO_JOB_ROOTS_MOST) {
+        fprintf(
+            stderr,
+            "usage: startup --ranks N,... [--each] [--one-host] [--roots N] [--message-us US] [--root-us US] [--byte-ns NS]\n"
+            "               [--setup-ms MS] [--latency-us US] [--gbit GBIT]\n"
+            "Costs of a message and a byte are those of either end; setup is what a rank does by itself.\n");
         return 2;
     }
+    job.wanted = (int) roots;
     job.message = 1e-6 * message_us;
     job.of_root = 1e-6 * root_us;
     job.byte = 1e-9 * byte_ns;

@@ -316,7 +316,7 @@ static void test_configuration(void **state)
         if (ranks[i].result != RONDO_SUCCESS)
             fail_msg("rank %d: %s", i, ranks[i].error);
     for (int wrong = -1; wrong <= 6; wrong += wrong == 0 ? 6 : 1) {
-        char said[60];
+        char said[80];
         prepare(&ranks[0], 0, 5, 1);
         ranks[0].options.roots = wrong;
         be_runtime(&ranks[0]);
