@@ -48,7 +48,7 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train elastic program programs)
-UNIT_SOURCES := $(wildcard test/unit/*.c test/unit/control/*.c test/unit/daemon/*.c test/observing/*.c test/membership/*.c)
+UNIT_SOURCES := $(wildcard test/unit/*.c test/unit/control/*.c test/unit/daemon/*.c test/observing/*.c test/membership/*.c test/rdma/test_*.c)
 UNIT_TESTS  := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(UNIT_SOURCES)))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c test/requests/*.c test/scale/*.c))
@@ -164,6 +164,8 @@ $(BUILD)/test/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(BUILD)/libro
 	$$(Q)$$(CC) $$(LDFLAGS) $$^ -o $$@ -lcmocka $$(LDLIBS)
 endef
 $(foreach source,$(UNIT_SOURCES),$(eval $(call UNIT_TEST,$(source))))
+
+$(BUILD)/test/test_renew: $(if $(HAS_VERBS),$(BUILD)/obj/test/rdma/fabric.o)
 
 # Bit identity is tested against the zfp library.
 $(BUILD)/test/test_zfp: LDLIBS += -lzfp

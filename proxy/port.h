@@ -62,6 +62,7 @@ struct rondo_port {
 
     /* Of the holder of the claim: */
     uint64_t transmitted;        /* of the device's counter, what the other side has been or is being told */
+    uint64_t told;               /* the network's: what it may know beyond, of a connection that broke; 0: none has */
     uint64_t arrived;            /* the other side's counter */
     uint32_t sending, receiving; /* messages on their way */
     uint32_t *ready; /* incoming, where slots may arrive out of order: low half of the number after the slot's; 0: none yet */

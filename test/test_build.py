@@ -10,7 +10,7 @@ import pytest
 
 from harness import BUILD, ROOT, SANITIZED, environment, program, run
 
-UNIT_TESTS = sorted(path.stem for folder in ("unit", "observing", "membership") for path in (ROOT / "test" / folder).rglob("test_*.c"))
+UNIT_TESTS = sorted(path.stem for folder in ("unit", "observing", "membership", "rdma") for path in (ROOT / "test" / folder).rglob("test_*.c"))
 
 
 @pytest.mark.parametrize("name", UNIT_TESTS)

@@ -1,10 +1,12 @@
 /*
  * Queue pairs of the rdma transport, connected by rdma_cm step by step as its events come. The rank that sends slots connects;
- * the other one accepts requests that bring the token of its endpoint address. Nothing here waits.
+ * the other one accepts requests that bring the token of its endpoint address. When one breaks, and when it is made again, is
+ * in transport/rdma/renew.c. Nothing here waits.
  */
 #include "transport/rdma/rdma.h"
 
 #include "lib/base/error.h"
+#include "lib/base/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 
 #define RESOLVE_MS  3000
 #define RETRIES     7
-#define ACK_TIMEOUT 15 /* 4.096 us * 2^15 = 0.13 s, RETRIES times and up to four times as long: within 5 s a peer is lost */
+#define ACK_TIMEOUT 15 /* 4.096 us * 2^15 = 0.13 s, RETRIES times and up to four times as long: within 5 s a queue breaks */
 #define MAGIC       0x6f646e52u
 
 /* What a connection request brings; private data of rdma_cm have room for 56 bytes. */
@@ -21,19 +23,10 @@ struct request {
     uint64_t token;
     uint32_t magic;
     int32_t rank;
+    uint32_t generation;
+    uint8_t asks; /* the receiver of slots would have its queue pair made again; the request itself is refused */
     uint8_t index, count, rail, other_rail;
 };
-
-static void set_broken(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue)
-{
-    struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_ERR};
-    if (queue->phase == RONDO_RDMA_CONNECTING)
-        rdma->connecting--;
-    queue->phase = RONDO_RDMA_BROKEN;
-    queue->completed = queue->posted; /* what has not arrived never will */
-    if (queue->id != NULL && queue->id->qp != NULL)
-        rdma->library->ibv_modify_qp(queue->id->qp, &attributes, IBV_QP_STATE);
-}
 
 void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
 {
@@ -42,8 +35,10 @@ void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
         return;
     peer->lost = 1;
     for (struct rondo_rdma_queue *queue = rdma->all; queue != NULL; queue = queue->next)
-        if (queue->peer == rank)
-            set_broken(rdma, queue);
+        if (queue->peer == rank) {
+            rondo_rdma_release_pair(queue);
+            rondo_rdma_set_phase(queue, RONDO_RDMA_BROKEN, 0);
+        }
     if (!rdma->closing)
         rondo_proxy_lose(rdma->proxy, rank, "rdma", why);
     /* Without the way to itself (transport/rdma/flush.c) this rank cannot trust what others send. */
@@ -52,22 +47,23 @@ void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
             rondo_rdma_lose(rdma, other, why);
 }
 
-static void lose_by(struct rondo_rdma_queue *queue, const char *step, const char *why)
+static void break_by(struct rondo_rdma_queue *queue, const char *step, const char *why)
 {
     char text[160];
     snprintf(text, sizeof(text), "%s: %s", step, why);
-    rondo_rdma_lose(queue->rdma, queue->peer, text);
+    rondo_rdma_break(queue, text);
 }
 
-static struct rondo_rdma_queue *make_queue(struct rondo_rdma *rdma, int peer, int rail, int other_rail)
+static struct rondo_rdma_queue *make_queue(struct rondo_rdma *rdma, int peer, int index, int sends)
 {
     struct rondo_rdma_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->rdma = rdma;
     queue->peer = peer;
-    queue->rail = rail;
-    queue->other_rail = other_rail;
+    queue->index = index;
+    queue->sends = sends;
+    queue->tag = (rdma->made++ & 0xffff) << 48;
     queue->next = rdma->all;
     rdma->all = queue;
     return queue;
@@ -117,99 +113,128 @@ static void to_socket(const struct rondo_rdma_address *from, struct sockaddr_sto
     }
 }
 
-static void begin(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue, const struct rondo_rdma_endpoint_address *endpoint)
-{
-    struct sockaddr_storage there, here = rdma->rails[queue->rail].address;
-    queue->token = endpoint->token;
-    to_socket(&endpoint->addresses[queue->other_rail], &there);
-    if (here.ss_family == AF_INET) /* any port of this address */
-        ((struct sockaddr_in *) &here)->sin_port = 0;
-    else
-        ((struct sockaddr_in6 *) &here)->sin6_port = 0;
-    queue->phase = RONDO_RDMA_CONNECTING;
-    rdma->connecting++;
-    if (rdma->library->rdma_create_id(rdma->events, &queue->id, queue, RDMA_PS_TCP) != 0) {
-        queue->id = NULL;
-        lose_by(queue, "rdma_create_id", strerror(errno));
-        return;
-    }
-    set_timeout(rdma, queue->id);
-    if (rdma->library->rdma_resolve_addr(queue->id, (struct sockaddr *) &here, (struct sockaddr *) &there, RESOLVE_MS) != 0)
-        lose_by(queue, "rdma_resolve_addr", strerror(errno));
-}
-
 /* Another rank has made the endpoint address: it is checked before it is believed. */
-static int read_endpoint_address(const struct rondo_port *port, struct rondo_rdma_endpoint_address *endpoint)
+static int read_endpoint_address(const struct rondo_rdma *rdma, int rank, struct rondo_rdma_endpoint_address *endpoint)
 {
-    if (port->endpoint_address == NULL || port->endpoint_address->bytes != sizeof(*endpoint))
+    const struct rondo_endpoint_address *address = rdma->peers[rank].address;
+    if (rank == rdma->rank) {
+        *endpoint = rdma->endpoint;
+        return 1;
+    }
+    if (address == NULL || address->bytes != sizeof(*endpoint))
         return 0;
-    memcpy(endpoint, port->endpoint_address->data, sizeof(*endpoint));
+    memcpy(endpoint, address->data, sizeof(*endpoint));
     return endpoint->rails >= 1 && endpoint->rails <= RONDO_RDMA_RAILS && endpoint->queues >= 1 &&
            endpoint->queues <= RONDO_RDMA_QUEUES;
 }
 
-static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_rdma_endpoint_address *endpoint)
+void rondo_rdma_begin(struct rondo_rdma_queue *queue)
+{
+    struct rondo_rdma *rdma = queue->rdma;
+    struct rondo_rdma_endpoint_address endpoint;
+    if (!read_endpoint_address(rdma, queue->peer, &endpoint)) {
+        rondo_rdma_lose(rdma, queue->peer, "its address cannot be understood");
+        return;
+    }
+    int64_t now = rondo_clock_ms();
+    if (!rondo_rdma_choose_rails(queue, (int) endpoint.rails)) {
+        snprintf(queue->why, sizeof(queue->why), "the ports of all RDMA devices are down");
+        queue->since = queue->since != 0 ? queue->since : now;
+        return; /* until one is up again */
+    }
+    struct sockaddr_storage there, here = rdma->rails[queue->rail].address;
+    to_socket(&endpoint.addresses[queue->other_rail], &there);
+    if (here.ss_family == AF_INET) /* any port of this address */
+        ((struct sockaddr_in *) &here)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *) &here)->sin6_port = 0;
+    queue->attempt = now;
+    queue->asks = !queue->sends;
+    queue->generation += (uint32_t) queue->sends;
+    rondo_rdma_set_phase(queue, RONDO_RDMA_CONNECTING, queue->wanted);
+    if (rdma->library->rdma_create_id(rdma->events, &queue->id, queue, RDMA_PS_TCP) != 0) {
+        queue->id = NULL;
+        break_by(queue, "rdma_create_id", strerror(errno));
+        return;
+    }
+    set_timeout(rdma, queue->id);
+    if (rdma->library->rdma_resolve_addr(queue->id, (struct sockaddr *) &here, (struct sockaddr *) &there, RESOLVE_MS) != 0)
+        break_by(queue, "rdma_resolve_addr", strerror(errno));
+}
+
+static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_endpoint_address *address)
 {
     struct rondo_rdma_peer *peer = &rdma->peers[rank];
-    int rails = rdma->rail_count > (int) endpoint->rails ? rdma->rail_count : (int) endpoint->rails;
+    struct rondo_rdma_endpoint_address endpoint;
+    peer->address = address;
+    if (!read_endpoint_address(rdma, rank, &endpoint)) {
+        rondo_rdma_lose(rdma, rank, "its address cannot be understood");
+        return;
+    }
+    int rails = rdma->rail_count > (int) endpoint.rails ? rdma->rail_count : (int) endpoint.rails;
     int count = rdma->queues > rails ? rdma->queues : rails; /* at least one a rail of the side that has more */
     peer->out_count = count > RONDO_RDMA_QUEUES ? RONDO_RDMA_QUEUES : count;
-    for (int i = 0; i < peer->out_count; i++)
-        if ((peer->out[i] = make_queue(rdma, rank, i % rdma->rail_count, i % (int) endpoint->rails)) == NULL) {
+    for (int i = 0; i < peer->out_count; i++) {
+        if ((peer->out[i] = make_queue(rdma, rank, i, 1)) == NULL) {
             rondo_rdma_lose(rdma, rank, "no memory for a queue pair");
             return;
         }
-    for (int i = 0; i < peer->out_count && !peer->lost; i++)
-        begin(rdma, peer->out[i], endpoint);
+        peer->out[i]->rail = peer->out[i]->start_rail = i % rdma->rail_count;
+        peer->out[i]->other_rail = peer->out[i]->start_other = i % (int) endpoint.rails;
+    }
+    for (int i = 0; i < peer->out_count && !peer->lost; i++) {
+        rondo_rdma_set_phase(peer->out[i], RONDO_RDMA_BROKEN, 1);
+        rondo_rdma_begin(peer->out[i]);
+    }
 }
 
-static struct rondo_rdma_queue *if_ready(struct rondo_rdma_queue *queue)
+/* address: the peer's. */
+static struct rondo_rdma_queue *if_ready(struct rondo_rdma_queue *queue, const struct rondo_endpoint_address *address)
 {
-    return queue != NULL && queue->phase == RONDO_RDMA_READY ? queue : NULL;
+    if (queue == NULL || queue->phase == RONDO_RDMA_READY)
+        return queue;
+    queue->rdma->peers[queue->peer].address = address;
+    rondo_rdma_want(queue);
+    return NULL;
 }
 
 struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port)
 {
     struct rondo_rdma_peer *peer = &rdma->peers[port->peer];
-    struct rondo_rdma_endpoint_address endpoint;
     if (peer->lost)
         return NULL;
-    /* Both sides know the number of the sender's port, and so which queue pair it is. */
+    /* Both sides know the number of the sender's port, and so which queue it is. */
     if (port->direction == RONDO_INCOMING)
-        return peer->in_count > 0 ? if_ready(peer->in[port->other_number % (uint32_t) peer->in_count]) : NULL;
-    if (peer->out_count == 0) {
-        if (read_endpoint_address(port, &endpoint))
-            begin_all(rdma, port->peer, &endpoint);
-        else
-            rondo_rdma_lose(rdma, port->peer, "its address cannot be understood");
-    }
-    return peer->lost ? NULL : if_ready(peer->out[port->number % (uint32_t) peer->out_count]);
+        return peer->in_count > 0 ? if_ready(peer->in[port->other_number % (uint32_t) peer->in_count], port->endpoint_address)
+                                  : NULL;
+    if (peer->out_count == 0)
+        begin_all(rdma, port->peer, port->endpoint_address);
+    return peer->lost ? NULL : if_ready(peer->out[port->number % (uint32_t) peer->out_count], port->endpoint_address);
 }
 
 struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail)
 {
     struct rondo_rdma_peer *self = &rdma->peers[rdma->rank];
     if (!self->lost && self->out_count == 0)
-        begin_all(rdma, rdma->rank, &rdma->endpoint);
-    return self->lost ? NULL : if_ready(self->out[rail]); /* one a rail, the first ones in their order */
+        begin_all(rdma, rdma->rank, NULL);
+    return self->lost ? NULL : if_ready(self->out[rail], NULL); /* one a rail, the first ones in their order */
 }
 
-static int index_of(const struct rondo_rdma_queue *queue, const struct rondo_rdma_peer *peer)
-{
-    int i = 0;
-    while (i < peer->out_count && peer->out[i] != queue)
-        i++;
-    return i;
-}
-
+/* A request that asks has a queue pair, too, although none will be connected to it: rdma_cm tells requests apart by their
+ * numbers. */
 static void request_connection(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue)
 {
     const struct rondo_rdma_peer *peer = &rdma->peers[queue->peer];
-    struct request request = {.token = queue->token,
+    struct rondo_rdma_endpoint_address endpoint;
+    if (!read_endpoint_address(rdma, queue->peer, &endpoint))
+        return; /* it was read when the attempt began */
+    struct request request = {.token = endpoint.token,
                               .magic = MAGIC,
                               .rank = rdma->rank,
-                              .index = (uint8_t) index_of(queue, peer),
-                              .count = (uint8_t) peer->out_count,
+                              .generation = queue->generation,
+                              .asks = (uint8_t) queue->asks,
+                              .index = (uint8_t) queue->index,
+                              .count = (uint8_t) (queue->sends ? peer->out_count : peer->in_count),
                               .rail = (uint8_t) queue->rail,
                               .other_rail = (uint8_t) queue->other_rail};
     struct rdma_conn_param parameters = {.private_data = &request,
@@ -219,53 +244,83 @@ static void request_connection(struct rondo_rdma *rdma, struct rondo_rdma_queue 
                                          .retry_count = RETRIES,
                                          .rnr_retry_count = 7};
     if (create_pair(rdma, queue) != 0)
-        lose_by(queue, "no queue pair", strerror(errno));
+        break_by(queue, "no queue pair", strerror(errno));
     else if (rdma->library->rdma_connect(queue->id, &parameters) != 0)
-        lose_by(queue, "rdma_connect", strerror(errno));
+        break_by(queue, "rdma_connect", strerror(errno));
 }
 
 /* ---- accepting ---- */
 
-/* The rank of a genuine request that is not there yet, or -1. */
-static int judge(const struct rondo_rdma *rdma, const struct rdma_cm_event *event, struct request *request)
+/* Whether a genuine rank has made the request. */
+static int is_genuine(const struct rondo_rdma *rdma, const struct rdma_cm_event *event, struct request *request)
 {
     if (event->param.conn.private_data == NULL || event->param.conn.private_data_len < sizeof(*request))
-        return -1;
+        return 0;
     memcpy(request, event->param.conn.private_data, sizeof(*request));
-    if (request->magic != MAGIC || request->token != rdma->token || request->rank < 0 || request->rank >= rdma->context->size ||
-        request->count < 1 || request->count > RONDO_RDMA_QUEUES || request->index >= request->count ||
-        request->rail >= RONDO_RDMA_RAILS || request->other_rail >= rdma->rail_count)
-        return -1;
+    return request->magic == MAGIC && request->token == rdma->token && request->asks <= 1 && request->rank >= 0 &&
+           request->rank < rdma->context->size && request->count >= 1 && request->count <= RONDO_RDMA_QUEUES &&
+           request->index < request->count && request->rail < RONDO_RDMA_RAILS &&
+           (int) request->other_rail < rdma->rail_count && !rdma->peers[request->rank].lost;
+}
+
+/* The queue that the request is to connect; NULL: it is refused. One that is not newer than the last one accepted has been
+ * overtaken, or comes twice. */
+static struct rondo_rdma_queue *admit(struct rondo_rdma *rdma, const struct rdma_cm_event *event, const struct request *request)
+{
+    struct rondo_rdma_peer *peer = &rdma->peers[request->rank];
+    struct rondo_rdma_queue *queue = peer->in[request->index];
+    const struct rondo_rdma_rail *rail = &rdma->rails[request->other_rail];
+    if ((peer->in_count != 0 && peer->in_count != request->count) || event->id->verbs != rail->verbs || rail->down ||
+        request->generation <= (queue != NULL ? queue->generation : 0))
+        return NULL;
+    if (queue == NULL) {
+        if ((queue = make_queue(rdma, request->rank, request->index, 0)) == NULL)
+            return NULL;
+        peer->in[request->index] = queue;
+        peer->in_count = request->count;
+    }
+    return queue;
+}
+
+/* The receiver's side has broken, which the request says of the queue pair that both have connected last. */
+static void take_ask(struct rondo_rdma *rdma, const struct request *request)
+{
     const struct rondo_rdma_peer *peer = &rdma->peers[request->rank];
-    if (peer->lost || peer->in[request->index] != NULL || (peer->in_count != 0 && peer->in_count != request->count))
-        return -1;
-    return event->id->verbs == rdma->rails[request->other_rail].verbs ? request->rank : -1;
+    if (request->count != peer->out_count || request->generation != peer->out[request->index]->generation)
+        return; /* a later attempt is under way */
+    rondo_rdma_break(peer->out[request->index], "the receiver asks for another");
+    rondo_rdma_want(peer->out[request->index]);
 }
 
 static void accept_connection(struct rondo_rdma *rdma, struct rdma_cm_event *event)
 {
     struct request request;
     struct rdma_cm_id *id = event->id;
-    int rank = judge(rdma, event, &request);
-    struct rondo_rdma_queue *queue = rank >= 0 ? make_queue(rdma, rank, request.other_rail, request.rail) : NULL;
+    int genuine = is_genuine(rdma, event, &request);
+    struct rondo_rdma_queue *queue = genuine && !request.asks ? admit(rdma, event, &request) : NULL;
     if (queue == NULL) {
-        rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: a connection request was refused");
         rdma->library->rdma_reject(id, NULL, 0);
         rdma->library->rdma_destroy_id(id);
+        if (genuine && request.asks)
+            take_ask(rdma, &request);
+        else
+            rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: a connection request was refused");
         return;
     }
     struct rdma_conn_param parameters = {
         .responder_resources = 1, .initiator_depth = 1, .retry_count = RETRIES, .rnr_retry_count = 7};
+    rondo_rdma_break(queue, "the sender makes another"); /* before anything can arrive by the new one */
+    queue->generation = request.generation;
+    queue->rail = request.other_rail;
+    queue->other_rail = request.rail;
+    queue->attempt = rondo_clock_ms();
+    queue->asks = 0;
     queue->id = id;
     id->context = queue;
+    rondo_rdma_set_phase(queue, RONDO_RDMA_CONNECTING, queue->wanted);
     set_timeout(rdma, id);
-    if (create_pair(rdma, queue) != 0 || rdma->library->rdma_accept(id, &parameters) != 0) {
-        lose_by(queue, "accepting its connection", strerror(errno));
-        return;
-    }
-    rdma->peers[rank].in_count = request.count;
-    rdma->peers[rank].in[request.index] = queue;
-    queue->phase = RONDO_RDMA_READY; /* it may send: what it answers has come by this queue pair */
+    if (create_pair(rdma, queue) != 0 || rdma->library->rdma_accept(id, &parameters) != 0)
+        break_by(queue, "accepting its connection", strerror(errno));
 }
 
 /* ---- events ---- */
@@ -282,20 +337,18 @@ static void handle_event(struct rondo_rdma *rdma, struct rdma_cm_event *event)
     switch (event->event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
         if (rdma->library->rdma_resolve_route(queue->id, RESOLVE_MS) != 0)
-            lose_by(queue, "rdma_resolve_route", strerror(errno));
+            break_by(queue, "rdma_resolve_route", strerror(errno));
         break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
         request_connection(rdma, queue);
         break;
     case RDMA_CM_EVENT_ESTABLISHED:
-        if (queue->phase == RONDO_RDMA_CONNECTING)
-            rdma->connecting--;
-        queue->phase = RONDO_RDMA_READY;
+        rondo_rdma_set_ready(queue);
         break;
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         break;
     default:
-        lose_by(queue, "connection", rdma->library->rdma_event_str(event->event));
+        break_by(queue, "connection", rdma->library->rdma_event_str(event->event));
         break;
     }
 }
@@ -317,6 +370,8 @@ int rondo_rdma_poll_connections(struct rondo_rdma *rdma)
         handle_event(rdma, &copy);
         any = 1;
     }
+    if (rdma->connecting > 0)
+        rondo_rdma_renew(rdma);
     return any;
 }
 
@@ -325,10 +380,7 @@ void rondo_rdma_close_queues(struct rondo_rdma *rdma)
     while (rdma->all != NULL) {
         struct rondo_rdma_queue *queue = rdma->all;
         rdma->all = queue->next;
-        if (queue->id != NULL && queue->id->qp != NULL)
-            rdma->library->rdma_destroy_qp(queue->id);
-        if (queue->id != NULL)
-            rdma->library->rdma_destroy_id(queue->id);
+        rondo_rdma_release_pair(queue);
         free(queue);
     }
 }

@@ -16,8 +16,7 @@
 #define RONDO_VERBS_FUNCTIONS(each)                                                                                            \
     each(ibv_alloc_pd) each(ibv_dealloc_pd) each(ibv_reg_mr) each(ibv_dereg_mr) each(ibv_create_comp_channel)                  \
         each(ibv_destroy_comp_channel) each(ibv_create_cq) each(ibv_destroy_cq) each(ibv_get_cq_event) each(ibv_ack_cq_events) \
-            each(ibv_modify_qp) each(ibv_get_async_event) each(ibv_ack_async_event) each(ibv_wc_status_str)                    \
-                each(ibv_query_gid)
+            each(ibv_get_async_event) each(ibv_ack_async_event) each(ibv_wc_status_str) each(ibv_query_gid)
 
 #define RONDO_RDMACM_FUNCTIONS(each)                                                                                           \
     each(rdma_create_event_channel) each(rdma_destroy_event_channel) each(rdma_create_id) each(rdma_destroy_id)                \

@@ -18,6 +18,12 @@ struct registered {
     struct ibv_mr *regions[RONDO_RDMA_RAILS];
 };
 
+/* A device that has gone registers nothing, and no queue pair is made there any more. */
+static int is_dead(const struct rondo_rdma_rail *rail)
+{
+    return __atomic_load_n(&rail->dead, __ATOMIC_RELAXED) != 0;
+}
+
 struct ibv_mr *rondo_rdma_keys(const struct rondo_region *region, int rail)
 {
     return ((const struct registered *) region->slab->own)->regions[rail];
@@ -59,6 +65,8 @@ static rondo_result_t allocate(void *argument, size_t bytes, struct rondo_slab *
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
     }
     for (int i = 0; i < rdma->rail_count && result == RONDO_SUCCESS; i++) {
+        if (is_dead(&rdma->rails[i]))
+            continue;
         registered->regions[i] = rdma->library->ibv_reg_mr(rdma->rails[i].domain, base, bytes, ACCESS);
         if (registered->regions[i] == NULL)
             result = refuse(&rdma->rails[i], bytes);
@@ -148,7 +156,8 @@ static rondo_result_t allocate_kind(struct rondo_rdma *rdma, enum rondo_slot_mem
         return result;
     }
     for (int i = first; i < first + rails && result == RONDO_SUCCESS; i++)
-        result = register_part(rdma, kind, &rdma->rails[i], base, whole, dmabuf, &registered->regions[i]);
+        if (!is_dead(&rdma->rails[i]))
+            result = register_part(rdma, kind, &rdma->rails[i], base, whole, dmabuf, &registered->regions[i]);
     if (dmabuf >= 0)
         close(dmabuf); /* the registrations hold the memory */
     if (result != RONDO_SUCCESS) {
@@ -202,8 +211,9 @@ rondo_result_t rondo_rdma_prepare(void *state, struct rondo_port *port)
     const struct rondo_rdma *rdma = state;
     const struct rondo_region *slots = port->slot_region.slab != NULL ? &port->slot_region : &port->region;
     for (int i = 0; i < rdma->rail_count; i++) {
-        port->access[i] = rondo_rdma_keys(&port->region, i)->rkey;
-        port->slot_access[i] = rondo_rdma_keys(slots, i)->rkey;
+        const struct ibv_mr *counter_keys = rondo_rdma_keys(&port->region, i), *slot_keys = rondo_rdma_keys(slots, i);
+        port->access[i] = counter_keys != NULL ? counter_keys->rkey : 0;
+        port->slot_access[i] = slot_keys != NULL ? slot_keys->rkey : 0;
     }
     return RONDO_SUCCESS;
 }

@@ -271,18 +271,60 @@ void rondo_rdma_close_rails(struct rondo_rdma *rdma)
         rdma->library->rdma_destroy_event_channel(rdma->events);
 }
 
+static void take_down(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    if (rail->down)
+        return;
+    rail->down = 1;
+    rondo_log(RONDO_LOG_WARN, rdma->rank, "rdma: %s port %u went down", rail->name, rail->port);
+    for (struct rondo_rdma_queue *queue = rdma->all; queue != NULL; queue = queue->next)
+        if (&rdma->rails[queue->rail] == rail) {
+            rondo_rdma_break(queue, "the RDMA device's port went down");
+            if (queue->peer == rdma->rank) /* nothing that comes by another rail needs it */
+                rondo_rdma_set_phase(queue, queue->phase, 0);
+        }
+}
+
+/* Ports of one device share its events. */
+static void take_port_event(struct rondo_rdma *rdma, const struct ibv_context *verbs, const struct ibv_async_event *event)
+{
+    for (int i = 0; i < rdma->rail_count; i++) {
+        struct rondo_rdma_rail *rail = &rdma->rails[i];
+        int here = rail->verbs == verbs, port_here = here && event->element.port_num == rail->port;
+        if (here && event->event_type == IBV_EVENT_DEVICE_FATAL)
+            __atomic_store_n(&rail->dead, 1, __ATOMIC_RELAXED);
+        if ((here && event->event_type == IBV_EVENT_DEVICE_FATAL) || (port_here && event->event_type == IBV_EVENT_PORT_ERR))
+            take_down(rdma, rail);
+        else if (port_here && event->event_type == IBV_EVENT_PORT_ACTIVE && !rail->dead && rail->down) {
+            rail->down = 0;
+            rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: %s port %u is up again", rail->name, rail->port);
+        }
+    }
+}
+
+static void take_queue_event(struct rondo_rdma *rdma, const struct ibv_qp *pair)
+{
+    for (struct rondo_rdma_queue *queue = rdma->all; queue != NULL; queue = queue->next)
+        if (queue->id != NULL && queue->id->qp == pair) {
+            rondo_rdma_break(queue, "the RDMA device reports an error of the queue pair");
+            return;
+        }
+}
+
 void rondo_rdma_poll_device_events(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
 {
     struct ibv_async_event event;
     while (rdma->library->ibv_get_async_event(rail->verbs, &event) == 0) {
-        int ends = event.event_type == IBV_EVENT_DEVICE_FATAL ||
-                   (event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == rail->port);
-        rdma->library->ibv_ack_async_event(&event);
-        if (!ends || rail->down)
-            continue;
-        rail->down = 1;
-        for (struct rondo_rdma_queue *queue = rdma->all; queue != NULL; queue = queue->next)
-            if (&rdma->rails[queue->rail] == rail)
-                rondo_rdma_lose(rdma, queue->peer, "the RDMA device's port went down");
+        rdma->library->ibv_ack_async_event(&event); /* before a queue pair is freed, which waits for that */
+        switch (event.event_type) {
+        case IBV_EVENT_QP_FATAL:
+        case IBV_EVENT_QP_REQ_ERR:
+        case IBV_EVENT_QP_ACCESS_ERR:
+            take_queue_event(rdma, event.element.qp);
+            break;
+        default:
+            take_port_event(rdma, rail->verbs, &event);
+            break;
+        }
     }
 }

@@ -5,7 +5,8 @@
  *
  * Why the order suffices: writes of one reliable queue pair are carried out in order, and a counter is one aligned word.
  * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the NIC may still send
- * of it again the other NIC drops as a duplicate.
+ * of it again the other NIC drops as a duplicate. A queue pair that breaks is made again, and transport/rdma/renew.c says why
+ * nothing is lost with it.
  */
 #include "transport/rdma/rdma.h"
 
@@ -43,14 +44,14 @@ static int reaches(const struct rondo_transport_context *context, int peer)
 int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int signaled)
 {
     struct ibv_send_wr *refused;
-    request->wr_id = queue->posted + 1;
+    request->wr_id = queue->tag | (queue->posted + 1);
     request->sg_list = &part;
     request->num_sge = 1;
     if (signaled)
         request->send_flags |= IBV_SEND_SIGNALED;
     int error = ibv_post_send(queue->id->qp, request, &refused);
     if (error != 0) {
-        rondo_rdma_lose(queue->rdma, queue->peer, strerror(error));
+        rondo_rdma_break(queue, strerror(error));
         return 0;
     }
     queue->posted++;
@@ -71,7 +72,8 @@ static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *po
     request.wr.rdma.rkey = port->other_slot_access[queue->other_rail];
     return rondo_rdma_post(
         queue, &request,
-        (struct ibv_sge){(uint64_t) (uintptr_t) (port->slots + place), bytes, rondo_rdma_keys(from, queue->rail)->lkey}, 0);
+        (struct ibv_sge){(uint64_t) (uintptr_t) (port->slots + place), bytes, rondo_rdma_keys(from, queue->rail)->lkey},
+        queue->posted - queue->signaled >= RONDO_RDMA_UNSIGNALED);
 }
 
 /* The counter always travels in the request (transport/rdma/connect.c insists on room for it), so the value may be on the
@@ -88,9 +90,13 @@ static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port,
     return 1;
 }
 
+/* After a break this sends slots again (transport/rdma/renew.c). The receiver may know a tail up to port->told by then, and a
+ * counter never goes back: no tail is sent before all slots below told have been. port->transmitted is never less than a tail
+ * that is posted, because a post that is refused breaks the queue, and that makes it told. */
 static int transmit_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t tail)
 {
-    uint64_t sent = port->transmitted;
+    const uint64_t begin = port->transmitted;
+    uint64_t sent = begin;
     while (sent != tail && rondo_rdma_room(queue) > 2) {
         uint32_t slot = (uint32_t) (sent & (port->slot_count - 1));
         uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
@@ -98,16 +104,21 @@ static int transmit_slots(struct rondo_rdma_queue *queue, struct rondo_port *por
             bytes = port->slot_bytes;
         if (!post_slot(queue, port, slot, bytes))
             return 0;
-        rondo_proxy_note_sent(port->proxy, port->network, bytes);
         sent++;
+        if (sent <= port->told)
+            continue;
+        rondo_proxy_note_sent(port->proxy, port->network, bytes);
         /* The receiver may begin with what is there while the rest comes; a counter is cheap beside a large slot. */
-        if (bytes >= RONDO_RDMA_LARGE && sent != tail && !post_counter(queue, port, sent, 0))
-            return 0;
+        if (bytes >= RONDO_RDMA_LARGE && sent != tail) {
+            port->transmitted = sent;
+            if (!post_counter(queue, port, sent, 0))
+                return 0;
+        }
     }
-    if (sent == port->transmitted || !post_counter(queue, port, sent, 0))
+    if (sent == begin)
         return 0;
     port->transmitted = sent;
-    return 1;
+    return sent < port->told || post_counter(queue, port, sent, 0);
 }
 
 static int transmit(void *state, struct rondo_port *port, uint64_t published)
@@ -126,7 +137,8 @@ static int transmit(void *state, struct rondo_port *port, uint64_t published)
     return 1;
 }
 
-/* The last post may be one that was not signaled: then the counter is sent again, signaled. */
+/* The last post may be one that was not signaled: then the counter is sent again, signaled. Where the queue pair has broken,
+ * the other side has had everything: otherwise the port had begun again, and would have something to transmit. */
 static int is_drained(void *state, struct rondo_port *port)
 {
     struct rondo_rdma *rdma = state;
@@ -147,6 +159,7 @@ static void sever(void *state, struct rondo_port *port)
 
 /* ---- completions ---- */
 
+/* Of a queue pair of the past NULL, or, once its number has been given again, perhaps another queue. */
 static struct rondo_rdma_queue *queue_by_number(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail,
                                                 uint32_t number)
 {
@@ -163,12 +176,14 @@ static int poll_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
     int count = ibv_poll_cq(rail->completions, 32, done);
     for (int i = 0; i < count; i++) {
         struct rondo_rdma_queue *queue = queue_by_number(rdma, rail, done[i].qp_num);
-        if (queue == NULL)
+        uint64_t number = done[i].wr_id & RONDO_RDMA_COUNT;
+        /* What a queue pair of the past reports is told by its tag, or by its number, which goes on from one to the next. */
+        if (queue == NULL || done[i].wr_id - number != queue->tag || number <= queue->completed || number > queue->posted)
             continue;
-        if (done[i].status == IBV_WC_SUCCESS && done[i].wr_id > queue->completed && done[i].wr_id <= queue->posted)
-            queue->completed = done[i].wr_id;
-        else if (done[i].status != IBV_WC_SUCCESS && queue->phase != RONDO_RDMA_BROKEN)
-            rondo_rdma_lose(rdma, queue->peer, rdma->library->ibv_wc_status_str(done[i].status));
+        if (done[i].status == IBV_WC_SUCCESS)
+            queue->completed = number;
+        else
+            rondo_rdma_break(queue, rdma->library->ibv_wc_status_str(done[i].status));
     }
     return count > 0;
 }
