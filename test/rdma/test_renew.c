@@ -409,9 +409,9 @@ static void refuse_one(void)
 
 /* least: bytes of posts that may be refused. After a large slot that is refused, tails within the same run of slots have been
  * sent. */
-static void run_refusals(uint32_t least, uint32_t pause)
+static void run_refusals(enum rondo_slot_memory slots, uint32_t least, uint32_t pause)
 {
-    set_up(5, 2, RONDO_SLOTS_WITH_COUNTERS);
+    set_up(5, 2, slots);
     fabric.lose_goodbyes = 1;
     fabric.refuse_least = least;
     pause_of_proxies = pause;
@@ -426,8 +426,9 @@ static void run_refusals(uint32_t least, uint32_t pause)
 static void test_refused_posts(void **unused)
 {
     (void) unused;
-    run_refusals(0, 1);
-    run_refusals(RONDO_RDMA_LARGE, 64);
+    run_refusals(RONDO_SLOTS_WITH_COUNTERS, 0, 1);
+    run_refusals(RONDO_SLOTS_APART, 0, 1);
+    run_refusals(RONDO_SLOTS_WITH_COUNTERS, RONDO_RDMA_LARGE, 64);
 }
 
 static void refuse_pairs(void)

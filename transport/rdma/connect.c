@@ -152,6 +152,9 @@ void rondo_rdma_begin(struct rondo_rdma_queue *queue)
     queue->asks = !queue->sends;
     queue->generation += (uint32_t) queue->sends;
     rondo_rdma_set_phase(queue, RONDO_RDMA_CONNECTING, queue->wanted);
+    rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: queue pair %d %s rank %d: attempt %u, by %s, %s", queue->index,
+              queue->sends ? "to" : "from", queue->peer, queue->generation, rdma->rails[queue->rail].name,
+              queue->asks ? "asks" : "connects");
     if (rdma->library->rdma_create_id(rdma->events, &queue->id, queue, RDMA_PS_TCP) != 0) {
         queue->id = NULL;
         break_by(queue, "rdma_create_id", strerror(errno));
@@ -334,6 +337,8 @@ static void handle_event(struct rondo_rdma *rdma, struct rdma_cm_event *event)
     }
     if (queue == NULL || queue->phase == RONDO_RDMA_BROKEN)
         return;
+    rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: queue pair %d %s rank %d: %s", queue->index, queue->sends ? "to" : "from",
+              queue->peer, rdma->library->rdma_event_str(event->event));
     switch (event->event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
         if (rdma->library->rdma_resolve_route(queue->id, RESOLVE_MS) != 0)

@@ -10,8 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* 0: lost. */
-static int post_read(struct rondo_rdma *rdma, struct rondo_rdma_queue *loop, struct rondo_port *port)
+static void post_read(struct rondo_rdma *rdma, struct rondo_rdma_queue *loop, struct rondo_port *port)
 {
     struct rondo_rdma_rail *rail = &rdma->rails[loop->rail];
     struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_READ};
@@ -19,15 +18,13 @@ static int post_read(struct rondo_rdma *rdma, struct rondo_rdma_queue *loop, str
         rail->sink = rdma->library->ibv_reg_mr(rail->domain, &rdma->sink, sizeof(rdma->sink), IBV_ACCESS_LOCAL_WRITE);
     if (rail->sink == NULL) {
         rondo_rdma_lose(rdma, port->peer, strerror(errno));
-        return 0;
+        return;
     }
     request.wr.rdma.remote_addr = (uint64_t) (uintptr_t) port->slots;
     request.wr.rdma.rkey = port->slot_access[loop->rail];
-    if (!rondo_rdma_post(loop, &request,
-                         (struct ibv_sge){(uint64_t) (uintptr_t) &rdma->sink, sizeof(rdma->sink), rail->sink->lkey}, 1))
-        return 0;
-    port->flush_post = loop->posted;
-    return 1;
+    if (rondo_rdma_post(loop, &request,
+                        (struct ibv_sge){(uint64_t) (uintptr_t) &rdma->sink, sizeof(rdma->sink), rail->sink->lkey}, 1))
+        port->flush_post = loop->posted;
 }
 
 static int flush_by_read(struct rondo_rdma *rdma, struct rondo_port *port)
@@ -40,8 +37,11 @@ static int flush_by_read(struct rondo_rdma *rdma, struct rondo_port *port)
     }
     if (loop == NULL)
         return 0;
-    if (port->flush_post == 0)
-        return rondo_rdma_room(loop) < 4 || post_read(rdma, loop, port) ? 0 : -1;
+    if (port->flush_post == 0) {
+        if (rondo_rdma_room(loop) >= 4)
+            post_read(rdma, loop, port);
+        return 0; /* a post that is refused is made again on the next queue pair */
+    }
     if (loop->completed < port->flush_post)
         return 0;
     port->flush_post = 0;

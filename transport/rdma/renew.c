@@ -128,12 +128,11 @@ void rondo_rdma_want(struct rondo_rdma_queue *queue)
     queue->since = rondo_clock_ms();
 }
 
-/* Whether a queue that was READY has carried anything since, or was not asked to. One that is connected again and again, and
+/* Whether a queue that was READY has had a post completed since, or none to make. One that is connected again and again, and
  * breaks as soon as it is used, counts as missing all the time. */
 static int has_worked(const struct rondo_rdma_queue *queue, int64_t now)
 {
-    return queue->completed != queue->proven || (!queue->sends && queue->posted == queue->proven) ||
-           now - queue->ready >= MISSING_MS;
+    return queue->completed != queue->proven || queue->posted == queue->proven || now - queue->ready >= MISSING_MS;
 }
 
 void rondo_rdma_break(struct rondo_rdma_queue *queue, const char *why)
@@ -164,7 +163,7 @@ void rondo_rdma_break(struct rondo_rdma_queue *queue, const char *why)
         rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: queue pair %d %s rank %d, by %s, broke: %s", queue->index,
                   queue->sends ? "to" : "from", queue->peer, rdma->rails[queue->rail].name, why);
     /* The sender begins at once, so that its receiver, which hears of that, seldom has to ask. */
-    queue->attempt = now + (was_ready && queue->sends ? 0 : queue->asks ? ASK_MS : PAUSE_MS);
+    queue->attempt = now + (worked && queue->sends ? 0 : queue->asks ? ASK_MS : PAUSE_MS);
     queue->asks = 0;
 }
 
