@@ -182,6 +182,19 @@ MODELS = {
             "PUT_BEFORE": ASSERTION,
         },
     },
+    "requeue": {
+        "fair": False,
+        "holds": ["", "MESSAGES=2"],
+        "large": [""],
+        "caught": {
+            "KEEP_OLD": ASSERTION,
+            "KEEP_OLD_SENDER": ASSERTION,
+            "NO_TOLD": ASSERTION,
+            "NO_RESTART": ASSERTION,
+            "NO_CREDIT": STUCK,
+            "NO_ASK": STUCK,
+        },
+    },
     "lane": {
         "fair": True,
         "holds": [""],

@@ -2,7 +2,7 @@
  * Queues whose queue pair breaks: it is made again, perhaps between other rails, and no result is lost with it. The sender of
  * slots connects, as at first. A receiver whose side has broken asks it to, by a request that is always refused, because the
  * sender may not know: a port that has gone down tells the other side nothing. Relies on transport/rdma/connect.c for the steps
- * of an attempt.
+ * of an attempt. test/models/requeue.pml is the model of it.
  *
  * Slots and counters are written to fixed places, and counters are absolute, so to write them again does no harm, if:
  * - Nothing of the old queue pair arrives after something of the new one. Each side frees its old queue pair, after which the
