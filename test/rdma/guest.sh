@@ -65,7 +65,7 @@ verdict() { # name, status
     else
         echo "STEP $1 FAILED, at $(cut -d' ' -f1 /proc/uptime) s"
         for file in /tmp/out.*; do
-            tail -n 12 "$file" | sed "s|^|  | $file: |"
+            tail -n 12 "$file" | sed "s#^#  | $file: #"
         done
     fi
     rm -f /tmp/out.*
@@ -221,6 +221,37 @@ if wanted unauthenticated; then
     grep -q '^RESULT 0 ' /tmp/out.0 && grep -q '^RESULT 0 ' /tmp/out.1 || bad=1
     verdict unauthenticated $bad
 fi
+# Of two NICs one goes down in the middle of collectives: what went by it goes by the other one, and no result is wrong.
+rail() { # name, places, program, arguments...
+    name=$1
+    shift
+    wanted "$name" || return
+    real-ip link add veth2 type veth peer name veth3
+    real-ip addr add 10.1.2.1/24 dev veth2
+    real-ip link set veth2 up
+    real-ip link set veth3 up
+    real-rdma link add rxe2 type rxe netdev veth2
+    sleep 1
+    RONDO_RDMA_DEVICES=rxe0,rxe2 RONDO_LOG=info start_ranks "$@"
+    sleep 8
+    bad=0
+    for pid in $pids; do
+        kill -0 "$pid" || bad=1 # it has not ended yet
+    done
+    real-ip link set veth2 down
+    end_ranks || bad=1
+    for rank in 0 1; do
+        grep -q "rdma: rxe2 port 1 went down" /tmp/out.$rank || bad=1
+        grep -q "rdma: queue pair .* is there again, by rxe0" /tmp/out.$rank || bad=1
+    done
+    verdict "$name" $bad
+    real-rdma link delete rxe2
+    real-ip link delete veth2
+}
+rail rail-down "0 1" matrix --ranks 0 $small
+export RONDO_GPUDIRECT=apart
+rail apart-rail-down "0 1" matrix --ranks 0 $small
+unset RONDO_GPUDIRECT
 fault killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
 fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000
 export RONDO_TIMEOUT=3
