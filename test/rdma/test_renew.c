@@ -1,14 +1,5 @@
 /* The rdma transport while queue pairs and rails fail, on test/rdma/fabric.h: two ranks whose proxies work connectors both
  * ways, and devices that fill slots and compare what comes. All in one thread, in an order that is drawn at random. */
-#include "proxy/state.h"
-#include "test/rdma/fabric.h"
-
-#include "device/abi/platform.h"
-#include "device/device.h"
-#include "lib/base/thread.h"
-#include "transport/memory/arena.h"
-#include "transport/transport.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +10,13 @@
 #include <cmocka.h>
 
 #if RONDO_WITH_VERBS
+#include "device/abi/platform.h"
+#include "device/device.h"
+#include "lib/base/thread.h"
+#include "proxy/state.h"
+#include "test/rdma/fabric.h"
+#include "transport/memory/arena.h"
+#include "transport/transport.h"
 
 enum { CONNECTORS = 8, SECONDS = 60 };
 
@@ -459,6 +457,20 @@ static int are_ready(void)
     return 1;
 }
 
+/* Passes, until all queue pairs are READY and so many connections have been accepted. */
+static void settle(int accepted)
+{
+    int64_t begin = rondo_clock_ms();
+    for (int i = 0; rondo_clock_ms() - begin < SECONDS * 1000 && (fabric.accepted < accepted || !are_ready()); i++) {
+        struct timespec pause = {0, 1000000};
+        rondo_proxy_pass(&sides[i % 2].proxy);
+        fabric_step();
+        nanosleep(&pause, NULL);
+    }
+    assert_int_equal(fabric.accepted, accepted);
+    assert_true(are_ready());
+}
+
 /* Receivers' sides break alone, the senders are not told, and have nothing to post by which they would notice. */
 static void run_asks(enum rondo_slot_memory slots)
 {
@@ -470,15 +482,8 @@ static void run_asks(enum rondo_slot_memory slots)
         int rejected = fabric.rejected, accepted = fabric.accepted;
         fabric_fail_receiver(0);
         fabric_fail_receiver(1);
-        for (int i = 0; i < 2000 && (fabric.accepted < accepted + 4 || !are_ready()); i++) {
-            struct timespec pause = {0, 1000000};
-            rondo_proxy_pass(&sides[i % 2].proxy);
-            fabric_step();
-            nanosleep(&pause, NULL);
-        }
-        assert_int_equal(fabric.accepted, accepted + 4);
+        settle(accepted + 4);
         assert_int_equal(fabric.rejected, rejected + 4); /* what asked */
-        assert_true(are_ready());
     }
     goal = 250;
     run(NULL);
@@ -492,6 +497,39 @@ static void test_asks(void **unused)
     (void) unused;
     run_asks(RONDO_SLOTS_WITH_COUNTERS);
     run_asks(RONDO_SLOTS_APART);
+}
+
+/* Queue pairs that nothing has to go by break again and again, for longer in all than one may be missing. */
+static void test_idle_breaks(void **unused)
+{
+    (void) unused;
+    set_up(16, 2, RONDO_SLOTS_WITH_COUNTERS);
+    goal = 50;
+    run(NULL);
+    expect_all();
+    settle(fabric.accepted);
+    for (int i = 0; i < 200; i++) { /* the last credits */
+        rondo_proxy_pass(&sides[i % 2].proxy);
+        fabric_step();
+    }
+    patience = 3000;
+    int64_t begin = rondo_clock_ms();
+    while (rondo_clock_ms() - begin < 7000) {
+        int accepted = fabric.accepted;
+        fabric_fail_receiver(0);
+        fabric_fail_receiver(1);
+        settle(accepted + 4);
+        for (int i = 0; i < 300; i++) {
+            struct timespec pause = {0, 1000000};
+            rondo_proxy_pass(&sides[i % 2].proxy);
+            fabric_step();
+            nanosleep(&pause, NULL);
+        }
+    }
+    goal = 100;
+    run(NULL);
+    expect_all();
+    tear_down();
 }
 
 /* Completions of former queue pairs that are taken when another has their number: of this queue, and of another one. */
@@ -708,7 +746,7 @@ int main(void)
         cmocka_unit_test(test_sent_once), cmocka_unit_test(test_refused_posts), cmocka_unit_test(test_refused_pairs),
         cmocka_unit_test(test_asks),      cmocka_unit_test(test_rails),         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_requests),  cmocka_unit_test(test_lost),          cmocka_unit_test(test_useless),
-        cmocka_unit_test(test_leave),     cmocka_unit_test(test_old_reports),
+        cmocka_unit_test(test_leave),     cmocka_unit_test(test_old_reports),   cmocka_unit_test(test_idle_breaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 #else
