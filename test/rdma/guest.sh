@@ -232,9 +232,12 @@ rail() { # name, places, program, arguments...
     real-ip link set veth3 up
     real-rdma link add rxe2 type rxe netdev veth2
     sleep 1
-    RONDO_RDMA_DEVICES=rxe0,rxe2 RONDO_LOG=info start_ranks "$@"
-    sleep 8
+    RONDO_RDMA_DEVICES=rxe0,rxe2 RONDO_LOG=debug start_ranks "$@"
     bad=0
+    for rank in 0 1; do
+        wait_for_word /tmp/out.$rank "rondo rank $rank DEBUG: rdma: queue pair 1 from .*ESTABLISHED" 60 || bad=1
+    done
+    sleep 2
     for pid in $pids; do
         kill -0 "$pid" || bad=1 # it has not ended yet
     done
