@@ -467,7 +467,7 @@ struct rondo_awaited {
 
 /* Whether peers have come to an operation, as far as its task can tell: it has waited for them, and gone on since or finished.
  */
-enum rondo_meeting { RONDO_MEETING_AHEAD, RONDO_MEETING_AWAITED, RONDO_MEETING_OVER };
+enum rondo_contact { RONDO_CONTACT_NONE, RONDO_CONTACT_AWAITED, RONDO_CONTACT_MADE };
 
 /* One program block of a lane that has unfinished operations. */
 struct rondo_task {
@@ -479,7 +479,7 @@ struct rondo_task {
     uint8_t known;
     uint8_t fresh;   /* what is cached of the operation is out of date */
     uint8_t visited; /* failures of the lane are looked for from the second visit on */
-    uint8_t meeting; /* enum rondo_meeting */
+    uint8_t contact; /* enum rondo_contact */
     uint8_t unused[4];
     struct rondo_awaited awaited; /* when it was preempted last */
 };
@@ -517,11 +517,11 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations that this block was the last to finish */
     uint32_t rounds;        /* block 0 */
-    uint32_t yields;        /* visits that ended for a task of higher priority, or for work that had come */
+    uint32_t yields;        /* by priority, visits that ended for a higher task or for work that had come, or completed */
     /* device/daemon/order.h: in the current round, a task before the one visited has not met its peers; trust that the ranks
-     * keep one order, and how many meetings it has lasted for; when a task advanced, or was begun, last */
+     * keep one order, and how many contacts it has lasted for; when a task advanced, or was begun, last */
     uint32_t overtakes;
-    uint32_t order_trust, order_meetings;
+    uint32_t order_trust, order_contacts;
     uint64_t advanced_ticks;
     /* device/daemon/trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
     uint16_t visit_stuck, entering;

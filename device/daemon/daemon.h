@@ -4,8 +4,8 @@
  * rondo_daemon_round until it says quit.
  *
  * Why nothing deadlocks: every started, unfinished operation is in the task table of its blocks (or behind one that is, in its
- * lane); a round visits every task; a visit makes progress whenever what it waits for is there; nothing that one lane holds is
- * needed by another; and a daemon that quits with work left is started again by the host.
+ * lane); this round or one of the next ones visits every task; a visit makes progress whenever what it waits for is there;
+ * nothing that one lane holds is needed by another; and a daemon that quits with work left is started again by the host.
  */
 #ifndef RONDO_DEVICE_DAEMON_DAEMON_H
 #define RONDO_DEVICE_DAEMON_DAEMON_H
@@ -264,6 +264,12 @@ RONDO_FUNCTION const uint64_t *rondo_coming(const struct rondo_daemon *daemon, c
                              : &daemon->notifications[block->notifications_read % RONDO_QUEUE_DEPTH];
 }
 
+/* Whether that word, with this value, says that there is more. */
+RONDO_FUNCTION int rondo_tells_of_more(const struct rondo_block *block, uint64_t word)
+{
+    return block->index == 0 ? RONDO_SQE_IS(word, block->fetched) : RONDO_NOTIFICATION_IS(word, block->notifications_read);
+}
+
 /* Prepares the run of one program block of an operation. The operation itself is not read: the worker group loads it
  * (rondo_workers_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
@@ -322,12 +328,14 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     if (run.ranked || (!RONDO_LOOKS_ARE_FAR && block->tasks <= 1)) {
         run.coming = rondo_coming(daemon, block);
         run.come = rondo_load_relaxed(run.coming);
+        if (run.ranked && rondo_tells_of_more(block, run.come)) /* since the round has begun: it counts as coming yet */
+            run.come = ~run.come;
     }
     enum rondo_outcome outcome = rondo_engine_run(&run);
     if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.readiness_check)
         task->awaited = run.yields ? (struct rondo_awaited){NULL, 0, RONDO_AWAITS_ANYTHING, 0} : rondo_awaits(&run);
     block->yields += run.yields;
-    rondo_note_meeting(&daemon->policy, block, task, outcome == RONDO_OUTCOME_FINISHED, run.advanced != 0, run.waited != 0);
+    rondo_note_contact(&daemon->policy, block, task, outcome == RONDO_OUTCOME_FINISHED, run.advanced != 0, run.waited != 0);
     task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
         rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
@@ -416,7 +424,7 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     rondo_context_changed(block, index);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
-    task->meeting = RONDO_MEETING_AHEAD;
+    task->contact = RONDO_CONTACT_NONE;
     task->awaited.kind = RONDO_AWAITS_ANYTHING;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
@@ -515,7 +523,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
                                       struct rondo_workers *workers, int return_early)
 {
     const uint32_t tasks = block->tasks, completions = block->completions;
-    uint32_t yields = block->yields;
+    uint32_t yields = block->yields, finished = completions;
 #if !defined(__CUDACC__)
     if (tasks == 0)
         return;
@@ -529,10 +537,8 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
     const int holds_back = rondo_holds_back(&daemon->policy, block);
     int begun = 0; /* a task that has been visited, and is not over */
     block->overtakes = 0;
-    int gives_way = 0; /* a task has been left for what is higher: the next round begins with that */
-    /* By priority a thread is told of a completion at once, not when all lower tasks have been visited. */
-    const int ends_early = return_early || daemon->policy.order == RONDO_ORDER_PRIORITY;
-    for (; i < tasks && !gives_way && !(ends_early && block->completions != completions); i++, worth >>= 1) {
+    int gives_way = 0; /* the round ends here, and the next one begins with the highest task */
+    for (; i < tasks && !gives_way && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = RONDO_VISIT_KEEP;
         if (i % RONDO_CHECKED_TOGETHER == 0)
@@ -543,6 +549,10 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
             if (grant == 0)
                 grant = 1;
             outranks = 0;
+            /* By priority a thread is told of a completion at once, not when all lower tasks have been visited. */
+            if (daemon->policy.order == RONDO_ORDER_PRIORITY && block->completions != finished)
+                block->yields++;
+            finished = block->completions;
             gives_way = block->yields != yields && block->yields % RONDO_YIELDS_A_SHARE != 0;
             yields = block->yields;
         }
@@ -554,7 +564,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
             if (retained != i)
                 *rondo_task_at(block, retained) = *task;
             retained++;
-            block->overtakes |= task->meeting != RONDO_MEETING_OVER;
+            block->overtakes |= task->contact != RONDO_CONTACT_MADE;
             begun |= task->visited;
         }
     }

@@ -5,7 +5,7 @@
  * Where the orders differ a long wait is lost: the peers are busy with other operations, and wait in their turn. Where they are
  * one a short wait is lost: the peers are about to come, and what the block turns to meanwhile they will not do yet. The two
  * cases differ in which tasks meet their peers first. The table is in the order of this rank's starts. In random orders more
- * than a third of the tasks meet their peers while an earlier one is still waiting, in one order few. So a meeting in the order
+ * than a third of the tasks meet their peers while an earlier one is still waiting, in one order few. So a contact in the order
  * of the table adds to the block's trust, and one that overtakes takes as much as several others add. A task that finds its
  * peers' data there says nothing: the ranks that come last find them in any order.
  *
@@ -21,10 +21,10 @@
 #include "device/abi/structures.h"
 
 #define RONDO_OUTRANKING_GRANT 32   /* times what a first task is granted, for one of higher priority than the others */
-#define RONDO_ORDER_TRUSTED    32   /* meetings in the table's order, for trust */
+#define RONDO_ORDER_TRUSTED    32   /* contacts in the table's order, for trust */
 #define RONDO_ORDER_TRUST_MOST 64   /* of them count */
 #define RONDO_ORDER_OVERTAKING 2    /* as many count as one overtaking */
-#define RONDO_ORDER_TERM       4096 /* meetings after which trust has to be gained anew */
+#define RONDO_ORDER_TERM       4096 /* contacts after which trust has to be gained anew */
 
 RONDO_FUNCTION int rondo_trusts_order(const struct rondo_policy *policy, const struct rondo_block *block)
 {
@@ -50,20 +50,20 @@ RONDO_FUNCTION int rondo_holds_back(const struct rondo_policy *policy, const str
 
 /* After a visit: whether the task has met its peers in it, and in which order. waited: not all was there when it was looked
  * for. */
-RONDO_FUNCTION void rondo_note_meeting(const struct rondo_policy *policy, struct rondo_block *block, struct rondo_task *task,
+RONDO_FUNCTION void rondo_note_contact(const struct rondo_policy *policy, struct rondo_block *block, struct rondo_task *task,
                                        int finished, int advanced, int waited)
 {
-    const int awaited = task->meeting == RONDO_MEETING_AWAITED, before = task->meeting == RONDO_MEETING_OVER;
+    const int awaited = task->contact == RONDO_CONTACT_AWAITED, before = task->contact == RONDO_CONTACT_MADE;
     if (!finished && !(advanced && awaited)) {
-        if (task->meeting == RONDO_MEETING_AHEAD)
-            task->meeting = RONDO_MEETING_AWAITED;
+        if (task->contact == RONDO_CONTACT_NONE)
+            task->contact = RONDO_CONTACT_AWAITED;
         return;
     }
-    task->meeting = RONDO_MEETING_OVER;
+    task->contact = RONDO_CONTACT_MADE;
     if (before)
         return;
-    if (rondo_trusts_order(policy, block) && ++block->order_meetings == RONDO_ORDER_TERM)
-        block->order_trust = block->order_meetings = 0;
+    if (rondo_trusts_order(policy, block) && ++block->order_contacts == RONDO_ORDER_TERM)
+        block->order_trust = block->order_contacts = 0;
     else if (block->overtakes)
         block->order_trust -= block->order_trust < RONDO_ORDER_OVERTAKING ? block->order_trust : RONDO_ORDER_OVERTAKING;
     else if ((awaited || waited) && block->order_trust < RONDO_ORDER_TRUST_MOST)

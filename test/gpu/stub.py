@@ -67,6 +67,8 @@ def rondo():
     elif WORDS[0] == "stress" and "--json" in WORDS:
         peer = {"ran": True, "hung": fault() != "wrong"}
         write(after("--json"), {"finished": 5, "expected": 5, "wrong": int(fault() == "wrong" and "--peer" not in WORDS), "peer": peer})
+    elif WORDS[:2] == ["bench", "priority"]:
+        write(after("--json"), {"rows": [{"alone_us": 1, "beside_us": 90 if fault() == "wrong" else 2, "worst_us": 95, "all_us": 100}]})
     elif WORDS[0] == "bench" and "--json" in WORDS:
         write(after("--json"), {"rows": [{"identical": fault() != "wrong", "error_norm": 0.1}] * 3})
     elif WORDS[0] == "bench" and "10000000" in WORDS:

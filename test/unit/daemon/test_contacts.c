@@ -22,12 +22,12 @@ static void meet(struct rondo_block *block, int overtakes)
 {
     struct rondo_task task = {.lane = 0};
     block->overtakes = 0;
-    rondo_note_meeting(&policy, block, &task, 0, 1, 1);
-    assert_int_equal(task.meeting, RONDO_MEETING_AWAITED);
+    rondo_note_contact(&policy, block, &task, 0, 1, 1);
+    assert_int_equal(task.contact, RONDO_CONTACT_AWAITED);
     block->overtakes = (uint32_t) overtakes;
-    rondo_note_meeting(&policy, block, &task, 0, 1, 0);
-    assert_int_equal(task.meeting, RONDO_MEETING_OVER);
-    rondo_note_meeting(&policy, block, &task, 1, 1, 0); /* its end is no second meeting */
+    rondo_note_contact(&policy, block, &task, 0, 1, 0);
+    assert_int_equal(task.contact, RONDO_CONTACT_MADE);
+    rondo_note_contact(&policy, block, &task, 1, 1, 0); /* its end is no second contact */
 }
 
 static void meet_in_order(struct rondo_block *block, int times)
@@ -46,6 +46,7 @@ static void test_one_order(void **state)
     assert_int_equal(rondo_first_grant(&policy, &block, 0), ORDERED);
     block.tasks = 1;
     assert_int_equal(rondo_first_grant(&policy, &block, 0), ALONE);
+    assert_int_equal(rondo_first_grant(&policy, &block, 1), INITIAL * RONDO_OUTRANKING_GRANT);
 }
 
 static void test_overtaking(void **state)
@@ -63,19 +64,19 @@ static void test_overtaking(void **state)
     assert_int_equal(block.order_trust, 0);
 }
 
-/* How much of the time a block has trust, in percent, where so many of a hundred meetings overtake others. */
+/* How much of the time a block has trust, in percent, where so many of a hundred contacts overtake others. */
 static int trusted_percent(uint32_t overtaking)
 {
-    enum { MEETINGS = 100000 };
+    enum { CONTACTS = 100000 };
     struct rondo_block block = {.tasks = 2};
     uint64_t random = 1;
     int trusted = 0;
-    for (int i = 0; i < MEETINGS; i++) {
+    for (int i = 0; i < CONTACTS; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         meet(&block, (random >> 33) % 100 < overtaking);
         trusted += rondo_trusts_order(&policy, &block);
     }
-    return trusted * 100 / MEETINGS;
+    return trusted * 100 / CONTACTS;
 }
 
 static void test_mixtures(void **state)
@@ -93,11 +94,11 @@ static void test_no_wait_says_nothing(void **state)
     (void) state;
     for (int i = 0; i < 2 * RONDO_ORDER_TRUSTED; i++) {
         struct rondo_task task = {.lane = 0};
-        rondo_note_meeting(&policy, &block, &task, 1, 1, 0);
+        rondo_note_contact(&policy, &block, &task, 1, 1, 0);
     }
     assert_int_equal(block.order_trust, 0);
     struct rondo_task task = {.lane = 0};
-    rondo_note_meeting(&policy, &block, &task, 1, 1, 1); /* it waited, and was not preempted */
+    rondo_note_contact(&policy, &block, &task, 1, 1, 1); /* it waited, and was not preempted */
     assert_int_equal(block.order_trust, 1);
 }
 
