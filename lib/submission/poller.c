@@ -16,10 +16,8 @@
 #include <sched.h>
 #include <string.h>
 
-#define TICK_NS       100000000u
-#define WATCH_NS      2000000u
-#define LOOKS_A_ROUND 64
-#define STACK_BYTES   ((size_t) 1 << 20) /* the user's callbacks run on it */
+#define TICK_NS     100000000u
+#define STACK_BYTES ((size_t) 1 << 20) /* the user's callbacks run on it */
 
 void rondo_poller_wake(struct rondo_runtime *runtime)
 {
@@ -51,15 +49,15 @@ static void call_back(struct rondo_runtime *runtime)
 }
 
 /* Looks for completions without a pause while there are requests with callbacks, where completions wake no thread. Ends when
- * none has been started or has completed for WATCH_NS, as for a thread that waits (lib/submission/progress.c): then it is the
- * operations that take long. */
+ * none has been started or has completed for RONDO_QUEUE_WATCH_NS, as for a thread that waits (lib/submission/progress.c): then
+ * it is the operations that take long. */
 static void watch_callbacks(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;
     uint64_t since = rondo_clock_ns(), before = 0;
-    while (__atomic_load_n(&queue->callbacks, __ATOMIC_RELAXED) > 0 && rondo_clock_ns() - since < WATCH_NS &&
+    while (__atomic_load_n(&queue->callbacks, __ATOMIC_RELAXED) > 0 && rondo_clock_ns() - since < RONDO_QUEUE_WATCH_NS &&
            rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) == 0) {
-        for (int looks = 0; looks < LOOKS_A_ROUND && rondo_queue_reap(runtime) == 0; looks++)
+        for (int looks = 0; looks < RONDO_QUEUE_LOOKS && rondo_queue_reap(runtime) == 0; looks++)
             rondo_relax(0, UINT32_MAX);
         call_back(runtime);
         const uint64_t now =

@@ -21,11 +21,9 @@
 #include <stdlib.h>
 
 #define BACKOFF_NS      1000000u
-#define LOOKS_A_ROUND   64
 #define INLINE_NS       100000u     /* a waiting thread moves the proxy's slots for so long while no daemon may run */
 #define SETTLE_NS       5000000000u /* for the requests of a failed communicator to end */
 #define SETTLE_PAUSE_NS 200000u
-#define WATCH_NS        2000000u /* after so long without a completion a waiting thread sleeps between its looks */
 
 static int is_active(const struct rondo_request *request)
 {
@@ -40,7 +38,7 @@ static void watch_done(struct rondo_request *request)
     struct rondo_queue *queue = runtime->queue;
     uint64_t since = 0;
     for (uint64_t looks = 1; rondo_request_state(request) != RONDO_REQUEST_DONE; looks++) {
-        if (rondo_queue_reap(runtime) > 0 || looks % LOOKS_A_ROUND != 0) {
+        if (rondo_queue_reap(runtime) > 0 || looks % RONDO_QUEUE_LOOKS != 0) {
             rondo_relax(0, UINT32_MAX);
             continue;
         }
@@ -48,7 +46,7 @@ static void watch_done(struct rondo_request *request)
         uint64_t now = rondo_clock_ns();
         since = since == 0 ? now : since;
         rondo_queue_restart(runtime, RONDO_ASSIST_NEVER);
-        if (now - since > WATCH_NS) {
+        if (now - since > RONDO_QUEUE_WATCH_NS) {
             uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
             if (rondo_request_state(request) != RONDO_REQUEST_DONE)
                 rondo_event_sleep(&queue->event, seen, &queue->sleepers, runtime->device->kind->poll_ns);

@@ -30,6 +30,11 @@ struct rondo_queue {
     int abandoned;                       /* the device is lost: no daemon runs any more */
 };
 
+/* A thread that looks for completions which wake no thread: so many looks between two looks at all else, and without a pause
+ * until none has come for so long. */
+#define RONDO_QUEUE_LOOKS    64
+#define RONDO_QUEUE_WATCH_NS 2000000u
+
 /* The part of a lane that belongs to submission. */
 struct rondo_lane_requests {
     uint32_t revives;   /* nothing has been submitted in this life of the lane's entry in the daemon's table (queue lock) */

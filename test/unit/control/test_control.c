@@ -38,14 +38,6 @@ static void choose_method(struct rank *ranks, int size, enum method method)
     }
 }
 
-/* Of the rank's own thread, which may not assert. */
-static void count_failures(struct rank *rank, int failures)
-{
-    pthread_mutex_lock(&rank->mutex);
-    rank->disordered += failures;
-    pthread_mutex_unlock(&rank->mutex);
-}
-
 enum { MESSAGES = 100 };
 
 /* Sends MESSAGES of growing size to each rank, itself included, then one to all ranks. */
