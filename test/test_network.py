@@ -469,6 +469,34 @@ def test_a_root_that_is_not_there(root):
             job.finish([1])
 
 
+@pytest.mark.parametrize("what, places", [("matrix", [0, 0, 1, 1]), ("mix", [0, 1, 2]), ("p2p", [0, 1, 1, 0, 1])])
+def test_roots_of_a_list(what, places):
+    """RONDO_ROOT lists an address of each share's first rank's host."""
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
+    with Hosts(max(places) + 1) as hosts:
+        roots = ",".join(f"{hosts.address(places[share * len(places) // 2])}:{5555 + share}" for share in range(2))
+        with hosts.job(places, program(what), "--ranks", 0, *options, root=roots, RONDO_LOG="debug") as job:
+            job.finish()
+            said = job.output()
+    assert said.count("root: the root of rank ") == 1, said[-4000:]
+
+
+@pytest.mark.parametrize("left_out", [0, 2])
+def test_a_root_of_a_list_that_is_not_there(left_out):
+    """Neither the rank that would hold it nor, for the others of its share, the address that the list has for it."""
+    with Hosts(2) as hosts:
+        places, coming = [0, 0, 1, 1], [rank for rank in range(4) if rank != left_out]
+        roots = f"{hosts.address(0)}:5555,{hosts.address(1)}:5556"
+        started = time.monotonic()
+        with hosts.job(places, program("faults"), "--scenario", "blocking", only=coming, root=roots, seconds=30,
+                       RONDO_CONNECT_TIMEOUT=2) as job:
+            for code, _, message in job.results(coming).values():
+                assert code == BOOTSTRAP, message
+                assert re.search(r"could not join the root|did not come", message), message
+            assert time.monotonic() - started < LIMIT
+            job.finish(coming)
+
+
 def test_no_answer_at_the_root():
     """The root's address leads to an existing host where no process listens."""
     with Hosts(2) as hosts, hosts.job([0, 1], program("faults"), "--scenario", "blocking", only=[1], seconds=30,

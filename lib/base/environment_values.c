@@ -113,8 +113,9 @@ static int parse_list(const rondo_variable_t *variable, const char *text)
     }
 }
 
-/* A host, and perhaps a colon and a port. An IPv6 address stands in brackets. What it resolves to is found out by its use. */
-static int parse_address(const rondo_variable_t *variable, const char *text)
+/* A host, and perhaps a colon and a port, which an entry of a list must have. An IPv6 address stands in brackets. What it
+ * resolves to is found out by its use. */
+static int parse_address(const rondo_variable_t *variable, const char *text, int needs_port)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     char host[256], rest[300];
@@ -130,11 +131,33 @@ static int parse_address(const rondo_variable_t *variable, const char *text)
         return -1;
     end += bracketed;
     if (*end == '\0')
-        return 0;
+        return needs_port ? -1 : 0;
     return *end == ':' && strlen(end + 1) <= 5 && parse_integer(end + 1, &port) == 0 && (double) port >= variable->least &&
                    (double) port <= variable->most
                ? 0
                : -1;
+}
+
+/* An address, or several different ones. */
+static int parse_addresses(const rondo_variable_t *variable, const char *text)
+{
+    char one[300];
+    const int is_list = strchr(text, ',') != NULL;
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        if (length >= sizeof(one))
+            return -1;
+        memcpy(one, at, length);
+        one[length] = '\0';
+        if (parse_address(variable, one, is_list) != 0)
+            return -1;
+        for (const char *earlier = text; earlier < at; earlier += strcspn(earlier, ",") + 1)
+            if (strncmp(earlier, at, length) == 0 && earlier[length] == ',')
+                return -1;
+        at += length;
+        if (*at == '\0')
+            return 0;
+    }
 }
 
 static int has_control_character(const char *text)
@@ -177,7 +200,7 @@ int rondo_environment_parse(const rondo_variable_t *variable, const char *text, 
     case RONDO_VARIABLE_LIST:
         return parse_list(variable, text);
     case RONDO_VARIABLE_ADDRESS:
-        return parse_address(variable, text);
+        return parse_addresses(variable, text);
     case RONDO_VARIABLE_TEXT:
     case RONDO_VARIABLE_PATH:
         value->real = (double) strlen(text);
@@ -247,7 +270,11 @@ void rondo_environment_allowed(const rondo_variable_t *variable, char *text, siz
         snprintf(text, bytes, "%s, or the number of a signal that can be caught", words);
         break;
     case RONDO_VARIABLE_ADDRESS:
-        snprintf(text, bytes, "host or host:port, with a port from %s to %s and an IPv6 address in brackets", least, most);
+        snprintf(
+            text, bytes,
+            "host or host:port, with a port from %s to %s and an IPv6 address in brackets, or several host:port, separated by "
+            "commas, each once",
+            least, most);
         break;
     case RONDO_VARIABLE_TEXT:
     case RONDO_VARIABLE_PATH:

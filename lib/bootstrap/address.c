@@ -17,6 +17,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+int rondo_address_count(const char *list)
+{
+    int count = 1;
+    for (const char *at = list; (at = strchr(at, ',')) != NULL; at++)
+        count++;
+    return count;
+}
+
+void rondo_address_entry(const char *list, int entry, char text[RONDO_ADDRESS_TEXT])
+{
+    while (entry-- > 0)
+        list = strchr(list, ',') + 1;
+    snprintf(text, RONDO_ADDRESS_TEXT, "%.*s", (int) strcspn(list, ","), list);
+}
+
 rondo_result_t rondo_address_split(const char *variable, const char *text, int port_optional, char host[256], char port[16])
 {
     const char *begin = text, *end, *colon;

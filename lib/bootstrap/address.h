@@ -17,6 +17,7 @@ struct rondo_address {
 };
 
 enum { RONDO_ADDRESS_MOST = 8 };    /* of one name; further ones are not looked at */
+enum { RONDO_ADDRESS_TEXT = 300 };  /* bytes of "host:port" as text, with the terminating zero */
 enum { RONDO_ADDRESS_STORED = 24 }; /* bytes of an Internet address and port, as messages carry them */
 
 /*
@@ -25,6 +26,11 @@ enum { RONDO_ADDRESS_STORED = 24 }; /* bytes of an Internet address and port, as
  * it names the variable of the environment that text is from.
  */
 rondo_result_t rondo_address_split(const char *variable, const char *text, int port_optional, char host[256], char port[16]);
+/* Returns how many entries a list has, between commas; 1 for a text without one. */
+int rondo_address_count(const char *list);
+/* Copies an entry of a list, 0 to rondo_address_count - 1. Of one that is too long to be "host:port" it copies the beginning,
+ * which rondo_address_split refuses. */
+void rondo_address_entry(const char *list, int entry, char text[RONDO_ADDRESS_TEXT]);
 /*
  * Stores the name's TCP addresses (at most RONDO_ADDRESS_MOST) and their number. RONDO_ERR_BOOTSTRAP if it has none; *again is
  * then 1 if the name service may answer otherwise later. Blocks for as long as the resolver's own configuration allows.

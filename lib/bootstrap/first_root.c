@@ -3,6 +3,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/thread.h"
+#include "lib/bootstrap/address.h"
 #include "lib/bootstrap/rendezvous.h"
 #include "lib/bootstrap/unique_id.h"
 
@@ -19,7 +20,9 @@ enum { STACK_BYTES = 256 << 10 };
 struct rondo_first_root {
     struct rondo_job_options options;
     rondo_unique_id_t id;
-    int wake;
+    char root[RONDO_ADDRESS_TEXT];
+    char *secret; /* NULL: none */
+    int wake, is_started;
     pthread_t thread;
     atomic_int cancelled;
     /* Set by the thread, read after it has been joined. */
@@ -82,38 +85,64 @@ static void *run(void *argument)
     return NULL;
 }
 
-rondo_result_t rondo_first_root_start(struct rondo_first_root **result, const struct rondo_job_options *options, int wake)
+static void destroy(struct rondo_first_root *first)
+{
+    if (first->secret != NULL)
+        explicit_bzero(first->secret, strlen(first->secret));
+    free(first->secret);
+    explicit_bzero(first, sizeof(*first));
+    free(first);
+}
+
+rondo_result_t rondo_first_root_prepare(struct rondo_first_root **result, const struct rondo_job_options *options)
 {
     struct rondo_first_root *first = calloc(1, sizeof(*first));
-    if (first == NULL)
+    const size_t bytes = options->secret != NULL ? strlen(options->secret) + 1 : 0;
+    *result = NULL;
+    if (first == NULL || (bytes > 0 && (first->secret = calloc(1, bytes)) == NULL)) {
+        free(first);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to reach the first root");
+    }
     first->options = *options;
-    first->id = *options->unique_id;
-    first->options.unique_id = &first->id;
+    if (bytes > 0)
+        memcpy(first->secret, options->secret, bytes);
+    first->options.secret = first->secret;
+    if (options->unique_id != NULL) {
+        first->id = *options->unique_id;
+        first->options.unique_id = &first->id;
+    }
+    if (options->root != NULL) {
+        snprintf(first->root, sizeof(first->root), "%s", options->root);
+        first->options.root = first->root;
+    }
     first->options.cancelled = is_cancelled;
     first->options.cancelled_argument = first;
-    first->wake = wake;
     first->connection.fd = -1;
-    rondo_result_t status = rondo_thread_start(&first->thread, "rondo-to-root", STACK_BYTES, run, first);
-    if (status != RONDO_SUCCESS) {
-        explicit_bzero(first, sizeof(*first));
-        free(first);
-        first = NULL;
-    }
     *result = first;
-    return status;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_first_root_start(struct rondo_first_root *first, double seconds, int wake)
+{
+    first->options.connect_timeout = seconds > 0.001 ? seconds : 0.001;
+    first->wake = wake;
+    const rondo_result_t result = rondo_thread_start(&first->thread, "rondo-to-root", STACK_BYTES, run, first);
+    first->is_started = result == RONDO_SUCCESS;
+    return result;
 }
 
 rondo_result_t rondo_first_root_end(struct rondo_first_root *first, struct rondo_frame_connection *connection)
 {
-    if (first == NULL)
-        return rondo_fail(RONDO_ERR_INTERNAL, "the first root is not being reached");
-    atomic_store(&first->cancelled, 1);
-    pthread_join(first->thread, NULL);
-    const rondo_result_t result =
-        first->result == RONDO_SUCCESS ? RONDO_SUCCESS : rondo_fail(first->result, "%s", first->reason);
-    *connection = first->connection;
-    explicit_bzero(first, sizeof(*first));
-    free(first);
+    rondo_result_t result = RONDO_ERR_INTERNAL;
+    if (first != NULL && first->is_started) {
+        atomic_store(&first->cancelled, 1);
+        pthread_join(first->thread, NULL);
+        result = first->result == RONDO_SUCCESS ? RONDO_SUCCESS : rondo_fail(first->result, "%s", first->reason);
+        *connection = first->connection;
+    } else {
+        rondo_fail(result, "the first root is not being reached");
+    }
+    if (first != NULL)
+        destroy(first);
     return result;
 }

@@ -20,14 +20,17 @@ rondo_result_t rondo_first_root_mask(const struct rondo_hmac *secret, const rond
 void rondo_first_root_unmask(const struct rondo_hmac *secret, const unsigned char data[RONDO_FIRST_ROOT_DATA],
                              rondo_unique_id_t *id);
 
-/* A connection to the first root that is being made. */
+/* A connection to the first root. */
 struct rondo_first_root;
-/* Starts the thread. options: rank is the first of the root's share; unique_id is the first root's, which is copied; cancelled
- * is not used. The thread writes to the descriptor wake (an eventfd) when it is done. RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM. */
-rondo_result_t rondo_first_root_start(struct rondo_first_root **result, const struct rondo_job_options *options, int wake);
+/* Prepares it. options: rank is the first of the root's share; unique_id, or root and secret, are the first root's, and are
+ * copied; cancelled and connect_timeout are not used. RONDO_ERR_MEMORY. */
+rondo_result_t rondo_first_root_prepare(struct rondo_first_root **result, const struct rondo_job_options *options);
+/* Starts the thread that makes it, once, within so many seconds. The thread writes to the descriptor wake (an eventfd) when it
+ * is done. RONDO_ERR_SYSTEM. */
+rondo_result_t rondo_first_root_start(struct rondo_first_root *first, double seconds, int wake);
 /* Ends the thread, for which it waits: at once where the thread is done, else until its present attempt has ended. Returns what
- * has become of it: RONDO_SUCCESS, and the connection is the caller's; or an error with the reason. NULL: RONDO_ERR_INTERNAL.
- */
+ * has become of it: RONDO_SUCCESS, and the connection is the caller's; or an error with the reason. NULL, or not
+ * started: RONDO_ERR_INTERNAL. */
 rondo_result_t rondo_first_root_end(struct rondo_first_root *first, struct rondo_frame_connection *connection);
 
 #endif

@@ -32,9 +32,11 @@ struct rondo_job_options {
     int rank, size;
     const rondo_unique_id_t *unique_id; /* where the root is; root, secret and job then do not count. NULL: none */
     int roots;                          /* of the job. With unique_id, which is that of this rank's share: 0: one. With
-                                         * key_store: 0: one for each 4,096 ranks */
+                                         * key_store: 0: one for each 4,096 ranks. With root: as many as that lists */
     const rondo_unique_id_t *first_id;  /* where roots is more than 1: the id of the first root, which has the job's secret */
-    const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
+    const char *root;                   /* "host:port" at which rank 0 listens, or several with commas between them, at each of
+                                         * which the first rank of a share does; NULL: a Unix socket of this host, found by job
+                                         * and user */
     const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */
     int key_store;                      /* without unique_id and root: the root is found by lib/bootstrap/key_store.h; the same

@@ -29,6 +29,7 @@ enum {
 struct attempt {
     const struct rondo_job_options *options;
     struct rondo_rendezvous_found found;
+    struct rondo_rendezvous_roots roots;
     struct rondo_rendezvous_secrets secrets;
     const struct rondo_hmac *secret; /* the one of secrets that counts at the address being tried */
     struct rondo_handshake handshake;
@@ -95,11 +96,16 @@ static const char *root_name(const struct rondo_job_options *options)
                                         : "this host";
 }
 
-/* For messages: the root, with the process whose thread it is. */
-static const char *root_holder(const struct rondo_job_options *options)
+/* For messages: the root, the first one where another root comes to it, with the process whose thread it is. Returns text. */
+static const char *root_holder(const struct rondo_job_options *options, int is_root, char text[64])
 {
-    return options->unique_id != NULL && !options->key_store ? "the root (of the process that made the unique id)"
-                                                             : "the root (of rank 0)";
+    const int roots = options->roots > 0 && !is_root ? options->roots : 1;
+    if (options->unique_id != NULL && !options->key_store)
+        snprintf(text, 64, "the root (of the process that made the unique id)");
+    else
+        snprintf(text, 64, "the root (of rank %d)",
+                 rondo_job_first_rank(rondo_job_share(options->rank, options->size, roots), options->size, roots));
+    return text;
 }
 
 /* This rank has no secret, and a root on TCP demands one. A root of this user without a secret listens on its Unix socket
@@ -163,9 +169,9 @@ static enum outcome take_verdict(struct attempt *attempt)
     case RONDO_HANDSHAKE_ROOTS:
         rondo_fail(
             RONDO_ERR_BOOTSTRAP,
-            "rank %d was told of %d roots, but others of %d, or in another order: all ranks need the same unique ids in the "
-            "same order",
-            options->rank, options->roots > 0 ? options->roots : 1, detail);
+            "rank %d was told of %d roots, but others of %d, or in another order: all ranks need the same %s in the same order",
+            options->rank, options->roots > 0 ? options->roots : 1, detail,
+            options->unique_id != NULL ? "unique ids" : "addresses of RONDO_ROOT");
         return REFUSED;
     case RONDO_HANDSHAKE_OVER:
         break;
@@ -246,14 +252,16 @@ static enum outcome try_address(struct attempt *attempt, const struct rondo_addr
 
 static rondo_result_t fail_not_found(const struct attempt *attempt, const char *failure)
 {
+    char holder[64];
     const struct rondo_job_options *options = attempt->options;
     if (options->unique_id == NULL && options->root == NULL)
         return rondo_fail(RONDO_ERR_BOOTSTRAP,
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
                           "RONDO_ROOT=host:port must be set",
                           options->rank, options->job != NULL ? options->job : "", options->connect_timeout, failure);
-    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d could not join %s at %s within %.3g s: %s", options->rank,
-                      root_holder(options), root_name(options), options->connect_timeout, failure);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "%srank %d could not join %s at %s within %.3g s: %s",
+                      attempt->is_root ? "the root of " : "", options->rank, root_holder(options, attempt->is_root, holder),
+                      root_name(options), options->connect_timeout, failure);
 }
 
 static rondo_result_t cancelled(const struct rondo_job_options *options)
@@ -291,12 +299,13 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
 rondo_result_t rondo_rendezvous_failed(const struct rondo_job_options *options, enum rondo_rendezvous_end end,
                                        const char *reason)
 {
+    char holder[64];
     if (end == RONDO_RENDEZVOUS_REFUSED)
         return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s%s", reason,
                           options->unique_id == NULL && options->root == NULL && !options->key_store
                               ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
                               : "");
-    return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s %s while rank %d waited for the others", root_holder(options),
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s %s while rank %d waited for the others", root_holder(options, 0, holder),
                       root_name(options), end == RONDO_RENDEZVOUS_SILENT ? "fell silent" : "ended", options->rank);
 }
 
@@ -409,20 +418,21 @@ static rondo_result_t join(struct attempt *attempt)
     }
     if ((result = rondo_rendezvous_secrets(options, &attempt->secrets)) != RONDO_SUCCESS)
         return result;
-    if (options->rank > 0) {
+    if (attempt->is_root || !rondo_rendezvous_holds_root(options)) {
         result = rondo_rendezvous_addresses(options, attempt->deadline, addresses, &count);
         return result == RONDO_SUCCESS ? connect_root(attempt, addresses, count) : result;
     }
     attempt->secret = &attempt->secrets.same_user;
-    result = rondo_rendezvous_start_root(options, &attempt->secrets, attempt->deadline, &attempt->fd);
+    result = rondo_rendezvous_start_root(options, &attempt->secrets, attempt->roots.first, attempt->deadline, &attempt->fd);
     if (result != RONDO_SUCCESS)
         return result;
     enum outcome outcome = shake_hands(attempt);
     if (outcome == JOINED)
         return RONDO_SUCCESS;
     rondo_process_socket_close(attempt->fd);
-    return outcome == REFUSED ? RONDO_ERR_BOOTSTRAP
-                              : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
+    return outcome == REFUSED
+               ? RONDO_ERR_BOOTSTRAP
+               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d could not join its own root: %s", options->rank, attempt->failure);
 }
 
 /* The roots of a job that meets by the key store. */
@@ -521,8 +531,10 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_job_options *given, stru
     if (result == RONDO_SUCCESS)
         result = rondo_rendezvous_complete(&completed, &attempt.found);
     if (result == RONDO_SUCCESS)
+        result = rondo_rendezvous_choose_root(&completed, &attempt.roots, attempt.deadline);
+    if (result == RONDO_SUCCESS)
         result = enter(&attempt, connection);
-    job->holds_root = options->unique_id == NULL && options->rank == 0;
+    job->holds_root = rondo_rendezvous_holds_root(options);
     if (result == RONDO_SUCCESS) {
         if ((result = tell_first_root(&attempt, connection)) == RONDO_SUCCESS)
             result = wait_job(&attempt, connection, job);

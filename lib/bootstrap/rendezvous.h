@@ -1,7 +1,7 @@
 /*
- * A rank's way to the root: find it (or start it, for rank 0), prove the secret, and wait until all ranks have joined. Runs on
- * the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed. What follows until
- * the job has formed is lib/control/control.c's, which has the connection to the root from then on.
+ * A rank's way to the root: find it (or start it, for the rank that holds it), prove the secret, and wait until all ranks have
+ * joined. Runs on the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed.
+ * What follows until the job has formed is lib/control/control.c's, which has the connection to the root from then on.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 #define RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
@@ -68,13 +68,25 @@ struct rondo_rendezvous_found {
 rondo_result_t rondo_rendezvous_complete(struct rondo_job_options *options, struct rondo_rendezvous_found *found);
 /* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_job_options *options, struct rondo_rendezvous_secrets *secrets);
-/* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by
- * rondo_clock_ms. */
+/* The roots that options->root lists, of which a rank sees its own and the first one. */
+struct rondo_rendezvous_roots {
+    char own[RONDO_ADDRESS_TEXT], first[RONDO_ADDRESS_TEXT];
+};
+/* Completes options->root and options->roots: of a list, the root becomes the one of this rank's share, which *roots holds. All
+ * ranks find the same in the same list: RONDO_ERR_BOOTSTRAP with the entry that is wrong, twice there, or one too many, or that
+ * needs a secret. deadline: by rondo_clock_ms. */
+rondo_result_t rondo_rendezvous_choose_root(struct rondo_job_options *options, struct rondo_rendezvous_roots *roots,
+                                            int64_t deadline);
+/* Whether this rank holds the root of its share: the first rank does where there is no unique id. */
+int rondo_rendezvous_holds_root(const struct rondo_job_options *options);
+/* That rank's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. first:
+ * where the first root listens, if this is another. deadline: by rondo_clock_ms. */
 rondo_result_t rondo_rendezvous_start_root(const struct rondo_job_options *options,
-                                           const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd);
+                                           const struct rondo_rendezvous_secrets *secrets, const char *first, int64_t deadline,
+                                           int *fd);
 /* The addresses at which this job's root may listen, to be tried in this order: without a secret all names of Unix sockets that
- * rank 0 may have had to choose from, then those of options->root's name. RONDO_ERR_BOOTSTRAP if the name does not resolve
- * before the deadline, or an address that is not loopback comes without a secret. */
+ * the rank that holds the root may have had to choose from, then those of options->root's name. RONDO_ERR_BOOTSTRAP if the name
+ * does not resolve before the deadline, or an address that is not loopback comes without a secret. */
 enum { RONDO_RENDEZVOUS_NAMES = 16, RONDO_RENDEZVOUS_ADDRESSES = RONDO_RENDEZVOUS_NAMES + RONDO_ADDRESS_MOST };
 rondo_result_t rondo_rendezvous_addresses(const struct rondo_job_options *options, int64_t deadline,
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count);

@@ -1,4 +1,5 @@
-/* The addresses of a job without a unique id, and how its rank 0 listens there. See lib/bootstrap/rendezvous.h. */
+/* The addresses of a job without a unique id, and how the ranks that hold its roots listen there. See
+ * lib/bootstrap/rendezvous.h. */
 #include "lib/bootstrap/rendezvous.h"
 
 #include "lib/base/thread.h"
@@ -23,18 +24,33 @@ static int has_secret(const struct rondo_job_options *options)
     return options->secret != NULL && *options->secret != '\0';
 }
 
-rondo_result_t rondo_rendezvous_complete(struct rondo_job_options *options, struct rondo_rendezvous_found *found)
+/* Whether that is plain from the text. One that is wrong is told later. */
+static int is_loopback(const char *root)
 {
     struct rondo_address addresses[RONDO_ADDRESS_MOST];
     char host[256], port[16];
     int count = 0, again;
+    if (rondo_address_split("RONDO_ROOT", root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
+        return 1;
+    return rondo_address_is_numeric(host) &&
+           rondo_address_resolve("RONDO_ROOT", host, port, addresses, &count, &again) == RONDO_SUCCESS &&
+           rondo_address_is_loopback(&addresses[0]);
+}
+
+rondo_result_t rondo_rendezvous_complete(struct rondo_job_options *options, struct rondo_rendezvous_found *found)
+{
     memset(found, 0, sizeof(*found));
-    if (options->unique_id != NULL || options->root == NULL || has_secret(options) ||
-        rondo_address_split("RONDO_ROOT", options->root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
+    if (options->unique_id != NULL || options->root == NULL || has_secret(options))
         return RONDO_SUCCESS;
-    if (rondo_address_is_numeric(host) &&
-        rondo_address_resolve("RONDO_ROOT", host, port, addresses, &count, &again) == RONDO_SUCCESS &&
-        rondo_address_is_loopback(&addresses[0]))
+    int on_loopback = 0;
+    const int roots = rondo_address_count(options->root);
+    for (; on_loopback < roots; on_loopback++) {
+        char text[RONDO_ADDRESS_TEXT];
+        rondo_address_entry(options->root, on_loopback, text);
+        if (!is_loopback(text))
+            break;
+    }
+    if (on_loopback == roots)
         return RONDO_SUCCESS;
     if ((found->source = rondo_launcher_key(found->key)) != NULL) {
         options->secret = found->key;
@@ -109,6 +125,8 @@ static rondo_result_t resolve(const struct rondo_job_options *options, int64_t d
     while ((result = rondo_address_resolve("RONDO_ROOT", host, port, addresses, count, &again)) != RONDO_SUCCESS) {
         if (!again || rondo_clock_ms() >= deadline)
             return result;
+        if (options->cancelled != NULL && (result = options->cancelled(options->cancelled_argument)) != RONDO_SUCCESS)
+            return result;
         rondo_clock_pause(200, deadline);
     }
     if (has_secret(options))
@@ -121,6 +139,68 @@ static rondo_result_t resolve(const struct rondo_job_options *options, int64_t d
                 "launcher nor a file ~/.rondo/secret gives one: export RONDO_SECRET=$(openssl rand -hex 16)",
                 options->root);
     return RONDO_SUCCESS;
+}
+
+/* The list is one that all ranks can use. options->root is an entry of it in turn. */
+static rondo_result_t check_list(struct rondo_job_options *options, const char *list, int64_t deadline)
+{
+    char text[RONDO_ADDRESS_TEXT], earlier[RONDO_ADDRESS_TEXT], host[256], port[16], other[16];
+    struct rondo_address addresses[RONDO_ADDRESS_MOST];
+    const char *at = list;
+    int count;
+    for (int entry = 0; entry < options->roots; entry++, at += strcspn(at, ",") + 1) {
+        const size_t length = strcspn(at, ",");
+        rondo_address_entry(at, 0, text);
+        if (length == 0)
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "entry %d of %d of RONDO_ROOT=\"%.100s\" is empty", entry + 1,
+                              options->roots, list);
+        options->root = text;
+        rondo_result_t result = has_secret(options) ? rondo_address_split("RONDO_ROOT", text, 0, host, port)
+                                                    : resolve(options, deadline, addresses, &count, host);
+        if (result != RONDO_SUCCESS)
+            return result;
+        for (const char *before = list; before < at; before += strcspn(before, ",") + 1)
+            if (strncmp(before, at, length) == 0 && before[length] == ',')
+                return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT lists %s twice: each root needs an address of its own",
+                                  text);
+        /* The Unix sockets of loopback addresses are named by the port. */
+        for (const char *before = list; before < at && !has_secret(options); before += strcspn(before, ",") + 1) {
+            rondo_address_entry(before, 0, earlier);
+            if (rondo_address_split("RONDO_ROOT", earlier, 0, host, other) == RONDO_SUCCESS &&
+                rondo_address_split("RONDO_ROOT", text, 0, host, port) == RONDO_SUCCESS && strcmp(port, other) == 0)
+                return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                                  "RONDO_ROOT lists %s and %s: without RONDO_SECRET each root needs a port of its own", earlier,
+                                  text);
+        }
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_rendezvous_choose_root(struct rondo_job_options *options, struct rondo_rendezvous_roots *roots,
+                                            int64_t deadline)
+{
+    const char *list = options->root;
+    if (options->unique_id != NULL || list == NULL)
+        return RONDO_SUCCESS;
+    options->roots = rondo_address_count(list);
+    if (options->roots == 1)
+        return RONDO_SUCCESS;
+    const int most = options->size < RONDO_JOB_ROOTS_MOST ? options->size : RONDO_JOB_ROOTS_MOST;
+    if (options->roots > most)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%.100s\" lists %d roots for %d ranks: it may list 1 to %d", list,
+                          options->roots, options->size, most);
+    rondo_result_t result = check_list(options, list, deadline);
+    rondo_address_entry(list, rondo_job_share(options->rank, options->size, options->roots), roots->own);
+    rondo_address_entry(list, 0, roots->first);
+    options->root = roots->own;
+    return result;
+}
+
+int rondo_rendezvous_holds_root(const struct rondo_job_options *options)
+{
+    const int roots = options->roots > 0 ? options->roots : 1;
+    return options->unique_id == NULL &&
+           options->rank == rondo_job_first_rank(rondo_job_share(options->rank, options->size, roots), options->size, roots);
 }
 
 rondo_result_t rondo_rendezvous_addresses(const struct rondo_job_options *options, int64_t deadline,
@@ -168,7 +248,8 @@ static rondo_result_t listen_unix(const struct rondo_job_options *options, int64
                 break;
             if (rondo_clock_ms() >= deadline && options->root != NULL)
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
-                                  "rank 0 cannot listen on RONDO_ROOT=%s: the port is in use by another rank 0", options->root);
+                                  "rank %d cannot listen on RONDO_ROOT=%s: the port is in use by another root", options->rank,
+                                  options->root);
             if (rondo_clock_ms() >= deadline)
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
                                   "rank 0 of a job named \"%s\" is already running here; set RONDO_JOB to tell jobs apart",
@@ -228,7 +309,8 @@ static rondo_result_t listen_tcp(const struct rondo_job_options *options, int64_
     }
     if (root->admission.listener_count > before && error != EADDRINUSE)
         return RONDO_SUCCESS;
-    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 cannot listen on RONDO_ROOT=%s: %s", options->root, strerror(error));
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d cannot listen on RONDO_ROOT=%s: %s", options->rank, options->root,
+                      strerror(error));
 }
 
 /* The Unix socket comes first: a rank that TCP has refused finds it at its next attempt. */
@@ -250,12 +332,19 @@ static rondo_result_t listen_all(const struct rondo_job_options *options, int64_
 }
 
 rondo_result_t rondo_rendezvous_start_root(const struct rondo_job_options *options,
-                                           const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd)
+                                           const struct rondo_rendezvous_secrets *secrets, const char *first, int64_t deadline,
+                                           int *fd)
 {
     struct rondo_root_options root = {
         .admission = {.secret = secrets->same_user, .tcp_secret = secrets->tcp, .encrypts = options->encrypts},
         .size = options->size,
+        .roots = options->roots,
         .local = -1};
+    struct rondo_job_options upstream = *options;
+    root.share = root.roots > 0 ? rondo_job_share(options->rank, options->size, root.roots) : 0;
+    upstream.root = first;
+    if (root.share > 0)
+        root.first = &upstream;
     int pair[2] = {-1, -1};
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
     rondo_result_t result = RONDO_SUCCESS;

@@ -76,7 +76,7 @@ struct root {
     int is_network;          /* ranks listen on TCP */
     int is_reported;         /* at a root after the first: the first one has been told that the present step was answered */
     struct member *upstream; /* the first root; NULL: this is the first, or it is not connected to it */
-    struct rondo_first_root *reaching; /* the connection to it that is being made */
+    struct rondo_first_root *reaching; /* the connection to it that is being made, or will be */
     int reached;                       /* eventfd: reaching is done; -1: none */
     enum rondo_watched reached_watched;
     int is_late; /* the deadline has been put off for another root */
@@ -421,6 +421,14 @@ static void take_failure(struct root *root, const struct rondo_frame *frame)
     fail(root, reason);
 }
 
+/* Begins to connect to the first root, by the deadline. */
+static void reach_first_root(struct root *root)
+{
+    if (rondo_first_root_start(root->reaching, (double) (root->deadline - rondo_clock_ms()) / 1000, root->reached) !=
+        RONDO_SUCCESS)
+        fail(root, rondo_last_error());
+}
+
 /* A rank tells where the first root is: the root begins to connect to it, once. Returns 0, or -1 if no rank tells that here. */
 static int take_first_root(struct root *root, const struct rondo_frame *frame)
 {
@@ -430,15 +438,12 @@ static int take_first_root(struct root *root, const struct rondo_frame *frame)
     if (root->reaching != NULL || root->upstream != NULL || root->step != JOINING)
         return 0;
     rondo_first_root_unmask(&root->admission->secret, frame->data, &id);
-    const int64_t left = root->deadline - rondo_clock_ms();
-    const struct rondo_job_options options = {.rank = root->first,
-                                              .size = root->size,
-                                              .roots = root->roots,
-                                              .unique_id = &id,
-                                              .encrypts = root->admission->encrypts,
-                                              .connect_timeout = left > 0 ? (double) left / 1000 : 0.001};
-    if (rondo_first_root_start(&root->reaching, &options, root->reached) != RONDO_SUCCESS)
+    const struct rondo_job_options options = {
+        .rank = root->first, .size = root->size, .roots = root->roots, .unique_id = &id, .encrypts = root->admission->encrypts};
+    if (rondo_first_root_prepare(&root->reaching, &options) != RONDO_SUCCESS)
         fail(root, rondo_last_error());
+    else
+        reach_first_root(root);
     explicit_bzero(&id, sizeof(id));
     return 0;
 }
@@ -663,6 +668,8 @@ static void admit(struct root *root, struct rondo_guest *guest, const struct ron
     }
     rondo_log(RONDO_LOG_DEBUG, -1, "root: %srank %d of %d has joined", claim->is_root ? "the root of " : "", claim->rank,
               claim->size);
+    if (is_own && root->reaching != NULL)
+        reach_first_root(root);
     if (!claim->is_root) /* a root answers once its ranks have joined */
         answer(root, member);
 }
@@ -786,6 +793,9 @@ static rondo_result_t prepare(struct root *root)
         result = rondo_fail(RONDO_ERR_SYSTEM, "epoll_ctl: %s", strerror(errno));
     if (result == RONDO_SUCCESS && root->options.size > 0)
         result = set_size(root, root->options.size, root->options.roots > 0 ? root->options.roots : 1, root->options.share);
+    if (result == RONDO_SUCCESS && root->options.first != NULL)
+        result = rondo_first_root_prepare(&root->reaching, root->options.first);
+    root->options.first = NULL; /* the caller's */
     if (result == RONDO_SUCCESS)
         result = rondo_process_token(root->process);
     if (result != RONDO_SUCCESS || root->options.local < 0)

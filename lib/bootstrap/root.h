@@ -21,7 +21,9 @@ struct rondo_root_options {
     struct rondo_admission admission; /* secrets, encrypts and listeners */
     int size;                         /* ranks of the job; 0: as the first rank says, and roots and share */
     int roots, share;                 /* roots of the job, and the share of its ranks that this one takes in; 0 roots: one */
-    double timeout;                   /* seconds to wait for the first rank; the thread ends if none comes */
+    const struct rondo_job_options *first; /* with local, of a root after the first: how the first one is reached, which is
+                                            * copied; NULL: ranks tell */
+    double timeout;                        /* seconds to wait for the first rank; the thread ends if none comes */
     int local; /* a connected socket of the rank that starts the root, which unauthenticated peers cannot displace; -1: none */
 };
 

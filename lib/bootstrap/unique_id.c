@@ -52,11 +52,20 @@ rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_un
     return local_address(bytes + NAME, &content->local);
 }
 
-/* Stores the address that other hosts shall use, with port 0: RONDO_ROOT's host if that is set, else one of this host's. */
+static int is_of_this_host(const struct rondo_address *address)
+{
+    const int fd = rondo_address_listen(address);
+    if (fd >= 0)
+        rondo_process_socket_close(fd);
+    return fd >= 0;
+}
+
+/* Stores the address that other hosts shall use, with port 0: RONDO_ROOT's host if that is set, else one of this host's. Of
+ * several roots it is the first that is of this host. */
 static rondo_result_t choose_address(struct rondo_address *address)
 {
     const char *root;
-    char host[256], port[16];
+    char text[RONDO_ADDRESS_TEXT], host[256], port[16];
     struct rondo_address found[RONDO_ADDRESS_MOST];
     int count, again;
     rondo_result_t result = rondo_environment_text("RONDO_ROOT", &root);
@@ -66,11 +75,17 @@ static rondo_result_t choose_address(struct rondo_address *address)
         rondo_address_of_host(address);
         return RONDO_SUCCESS;
     }
-    if ((result = rondo_address_split("RONDO_ROOT", root, 1, host, port)) != RONDO_SUCCESS ||
-        (result = rondo_address_resolve("RONDO_ROOT", host, "0", found, &count, &again)) != RONDO_SUCCESS)
-        return result;
-    *address = found[0];
-    return RONDO_SUCCESS;
+    const int roots = rondo_address_count(root);
+    for (int entry = 0; entry < roots; entry++) {
+        rondo_address_entry(root, entry, text);
+        if ((result = rondo_address_split("RONDO_ROOT", text, 1, host, port)) != RONDO_SUCCESS ||
+            (result = rondo_address_resolve("RONDO_ROOT", host, "0", found, &count, &again)) != RONDO_SUCCESS)
+            return result;
+        *address = found[0];
+        if (roots == 1 || is_of_this_host(address))
+            return RONDO_SUCCESS;
+    }
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "none of the %d hosts of RONDO_ROOT=\"%.100s\" is this one", roots, root);
 }
 
 /* Returns a listening socket on a port that the system picks, which is stored in the address; -1 where there is no network. */

@@ -370,7 +370,10 @@ static int is_documented(const rondo_variable_t *variable, const char *text)
     case RONDO_VARIABLE_PATH:
         return (double) length <= variable->most;
     case RONDO_VARIABLE_ADDRESS:
-        return matches("^([A-Za-z0-9][A-Za-z0-9._-]{0,254}|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$", text);
+        return matches("^([A-Za-z0-9][A-Za-z0-9._-]{0,254}|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$", text) ||
+               (matches("^(([A-Za-z0-9][A-Za-z0-9._-]{0,254}|[[][0-9a-f:.]+[]]):[0-9]{1,5},)+[][A-Za-z0-9:._-]+:[0-9]{1,5}$",
+                        text) &&
+                !matches("(^|,)([^,]+),(.*,)?\\2(,|$)", text));
     case RONDO_VARIABLE_SIGNAL:
         return is_word(variable->words, text) || (matches("^[0-9]+$", text) && value >= 1 && value <= 64);
     }
@@ -436,6 +439,10 @@ static void test_wrong_values(void **state)
 {
     static char exceeding[5000], longer[5000];
     const char *values[] = {" ",
+                            "a:1,",
+                            "a:1,,b:2",
+                            "a:1,a:1",
+                            "[::1]:5,[::1]",
                             "  ",
                             "abc",
                             "-1",

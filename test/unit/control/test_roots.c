@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-enum { ROOTS_MOST = 9, MESSAGES = 20 };
+enum { ROOTS_MOST = 9, MESSAGES = 20, LIST_BYTES = 256 };
 
 static rondo_unique_id_t ids[ROOTS_MOST];
 
@@ -46,7 +46,19 @@ static void *send_to_all(void *argument)
     return NULL;
 }
 
-/* Each rank sends to each other. */
+/* Each rank connects, and sends to each other. */
+static void converse(struct rank *ranks, int size)
+{
+    connect_all(ranks, size);
+    in_parallel(ranks, size, send_to_all);
+    for (int i = 0; i < size; i++)
+        for (int source = 0; source < size; source++)
+            assert_true(await(&ranks[i], &ranks[i].next[source], MESSAGES, 30));
+    for (int i = 0; i < size; i++)
+        assert_int_equal(ranks[i].disordered, 0);
+    in_parallel(ranks, size, rank_close);
+}
+
 static void exchange(int size, int roots, int are_apart, int encrypts)
 {
     static struct rank ranks[RANKS_MOST];
@@ -56,14 +68,7 @@ static void exchange(int size, int roots, int are_apart, int encrypts)
         prepare(&ranks[i], i, size, roots);
         ranks[i].options.encrypts = encrypts;
     }
-    connect_all(ranks, size);
-    in_parallel(ranks, size, send_to_all);
-    for (int i = 0; i < size; i++)
-        for (int source = 0; source < size; source++)
-            assert_true(await(&ranks[i], &ranks[i].next[source], MESSAGES, 30));
-    for (int i = 0; i < size; i++)
-        assert_int_equal(ranks[i].disordered, 0);
-    in_parallel(ranks, size, rank_close);
+    converse(ranks, size);
     unsetenv("RONDO_ENCRYPT");
 }
 
@@ -282,6 +287,176 @@ static void test_mask(void **state)
     rank_close(&rank);
 }
 
+/* ---- roots that RONDO_ROOT lists ---- */
+
+/* Lists so many addresses at which no process listens. */
+static void make_list(char list[LIST_BYTES], int roots)
+{
+    int ports[ROOTS_MOST];
+    size_t at = 0;
+    for (int i = 0; i < roots; i++) {
+        int earlier = 0;
+        do { /* a port that is not listed yet */
+            ports[i] = free_port();
+            for (earlier = 0; earlier < i && ports[earlier] != ports[i];)
+                earlier++;
+        } while (earlier < i);
+        at += (size_t) snprintf(list + at, LIST_BYTES - at, "%s%s:%d", i > 0 ? "," : "", i % 3 == 2 ? "localhost" : "127.0.0.1",
+                                ports[i]);
+    }
+}
+
+static void prepare_listed(struct rank *ranks, int size, const char *list, const char *secret)
+{
+    for (int i = 0; i < size; i++) {
+        rank_prepare(&ranks[i], i, size);
+        ranks[i].options.root = list;
+        ranks[i].options.secret = secret;
+    }
+}
+
+static void test_listed(void **state)
+{
+    static struct rank ranks[RANKS_MOST];
+    char list[LIST_BYTES];
+    (void) state;
+    for (int size = 2; size <= ROOTS_MOST; size++)
+        for (int roots = 1; roots <= size; roots += 1 + (size > 4)) {
+            make_list(list, roots);
+            prepare_listed(ranks, size, list, roots % 2 == 1 ? "a secret" : NULL);
+            converse(ranks, size);
+        }
+    make_list(list, ROOTS_MOST);
+    prepare_listed(ranks, RANKS_MOST, list, "a secret");
+    converse(ranks, RANKS_MOST);
+    if (rondo_cipher_unusable() != NULL)
+        return;
+    make_list(list, 3);
+    prepare_listed(ranks, 7, list, "a secret");
+    for (int i = 0; i < 7; i++)
+        ranks[i].options.encrypts = 1;
+    converse(ranks, 7);
+}
+
+/* A rank that is missing takes the root of its share with it if it would hold it. All others learn either. */
+static void test_listed_missing(void **state)
+{
+    enum { SIZE = 6, ROOTS = 3 };
+    struct rank ranks[SIZE];
+    char list[LIST_BYTES];
+    (void) state;
+    for (int missing = 0; missing < SIZE; missing++) {
+        char named[60], share[60], holder[60];
+        struct rank coming[SIZE];
+        int count = 0;
+        make_list(list, ROOTS);
+        prepare_listed(ranks, SIZE, list, missing % 3 == 0 ? NULL : "a secret");
+        snprintf(named, sizeof(named), "rank %d of 6 did not come within 0.7 s", missing);
+        snprintf(share, sizeof(share), "ranks %d to %d (or their root) of 6 did not come", missing, missing + 1);
+        snprintf(holder, sizeof(holder), "could not join the root (of rank %d) at", missing);
+        for (int i = 0; i < SIZE; i++) {
+            ranks[i].options.connect_timeout = 0.7;
+            if (i != missing)
+                coming[count++] = ranks[i];
+        }
+        in_parallel(coming, count, rank_connect);
+        for (int i = 0; i < count; i++) {
+            const char *text = missing % 2 == 1 ? named : missing > 0 && coming[i].options.rank != missing + 1 ? share : holder;
+            assert_int_equal(coming[i].result, RONDO_ERR_BOOTSTRAP);
+            if (strstr(coming[i].error, text) == NULL)
+                fail_msg("rank %d says \"%s\", not \"%s\"", coming[i].options.rank, coming[i].error, text);
+            assert_true(coming[i].seconds < coming[i].options.connect_timeout + 10);
+        }
+    }
+}
+
+static void test_bad_lists(void **state)
+{
+    static char long_list[5000 * 16];
+    static const struct {
+        const char *list, *secret, *part;
+    } cases[] = {
+        {"127.0.0.1:5001,,127.0.0.1:5002", "s", "entry 2 of 3 of RONDO_ROOT=\"127.0.0.1:5001,,127.0.0.1:5002\" is empty"},
+        {"127.0.0.1:5001,", "s", "entry 2 of 2 of RONDO_ROOT="},
+        {",127.0.0.1:5001", NULL, "entry 1 of 2 of RONDO_ROOT="},
+        {"127.0.0.1:5001,[::1]:5002,127.0.0.1:5001", "s", "RONDO_ROOT lists 127.0.0.1:5001 twice"},
+        {"127.0.0.1:5001,[::1]:5001", NULL, "lists 127.0.0.1:5001 and [::1]:5001: without RONDO_SECRET each root needs a port"},
+        {"a:1,b:2,c:3,d:4,e:5", "s", "RONDO_ROOT=\"a:1,b:2,c:3,d:4,e:5\" lists 5 roots for 4 ranks: it may list 1 to 4"},
+        {"127.0.0.1:5001,localhost", "s", "\"localhost\" is not host:port"},
+        {"127.0.0.1:5001,localhost:0", "s", "\"localhost:0\": the port must be 1 to 65535"},
+        {"127.0.0.1:5001,::1:5002", "s", "brackets"},
+        {"127.0.0.1:5001,192.0.2.7:5", NULL, "RONDO_ROOT=192.0.2.7:5 can be reached by strangers"},
+    };
+    struct rank rank;
+    (void) state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int number = 0; number < 4; number++) {
+            rank_prepare(&rank, number, 4);
+            rank.options.root = cases[i].list;
+            rank.options.secret = cases[i].secret;
+            rank_connect(&rank);
+            assert_int_equal(rank.result, RONDO_ERR_BOOTSTRAP);
+            if (strstr(rank.error, cases[i].part) == NULL)
+                fail_msg("rank %d says \"%s\", not \"%s\"", number, rank.error, cases[i].part);
+            assert_true(rank.seconds < 10);
+        }
+    for (int i = 0; i < RONDO_JOB_ROOTS_MOST + 1; i++)
+        snprintf(long_list + strlen(long_list), 20, "%sh:%d", i > 0 ? "," : "", i + 1);
+    rank_prepare(&rank, 0, 5000);
+    rank.options.root = long_list;
+    rank.options.secret = "s";
+    rank_connect(&rank);
+    assert_non_null(strstr(rank.error, "lists 4097 roots for 5000 ranks: it may list 1 to 4096"));
+}
+
+static void test_unlike_lists(void **state)
+{
+    struct rank ranks[4];
+    char list[LIST_BYTES], other[LIST_BYTES];
+    (void) state;
+    for (int is_shorter = 0; is_shorter < 2; is_shorter++) {
+        int told = 0;
+        make_list(list, 2);
+        const int first = (int) strcspn(list, ",");
+        if (is_shorter)
+            snprintf(other, sizeof(other), "%.*s", first, list);
+        else
+            snprintf(other, sizeof(other), "%s,%.*s", list + first + 1, first, list);
+        prepare_listed(ranks, 4, list, "a secret");
+        for (int i = 0; i < 4; i++)
+            ranks[i].options.connect_timeout = 1;
+        for (int i = is_shorter ? 1 : 2; i < (is_shorter ? 2 : 4); i++)
+            ranks[i].options.root = other;
+        in_parallel(ranks, 4, rank_connect);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(ranks[i].result, RONDO_ERR_BOOTSTRAP);
+            told += strstr(ranks[i].error, "all ranks need the same addresses of RONDO_ROOT in the same order") != NULL;
+        }
+        assert_true(told >= 1);
+    }
+}
+
+/* Where RONDO_ROOT lists roots, an id has the host of the list that is this one. */
+static void test_id_beside_a_list(void **state)
+{
+    struct rank rank;
+    struct rondo_unique_id_content content;
+    char text[64];
+    (void) state;
+    setenv("RONDO_ROOT", "198.51.100.1:5,127.0.0.2:6,127.0.0.1:7", 1);
+    make_ids(1, 0);
+    assert_int_equal(rondo_unique_id_read(&ids[0], &content), RONDO_SUCCESS);
+    assert_int_equal(strncmp(rondo_address_describe(&content.remote, text, sizeof(text)), "127.0.0.2:", 10), 0);
+    prepare(&rank, 0, 1, 1);
+    connect_all(&rank, 1);
+    rank_close(&rank);
+    setenv("RONDO_ROOT", "198.51.100.1:5,198.51.100.2:6", 1);
+    assert_int_equal(rondo_get_unique_id(&ids[0]), RONDO_ERR_BOOTSTRAP);
+    assert_non_null(
+        strstr(rondo_last_error(), "none of the 2 hosts of RONDO_ROOT=\"198.51.100.1:5,198.51.100.2:6\" is this one"));
+    unsetenv("RONDO_ROOT");
+}
+
 /* ---- by the public interface ---- */
 
 static void *be_runtime(void *argument)
@@ -470,6 +645,8 @@ int main(int count, char **arguments)
                                        TEST(test_other_order),         TEST(test_rank_twice),
                                        TEST(test_false_first_id),      TEST(test_mask),
                                        TEST(test_configuration),       TEST(test_root_that_breaks_the_rules),
-                                       TEST(test_dead_holder)};
+                                       TEST(test_dead_holder),         TEST(test_listed),
+                                       TEST(test_listed_missing),      TEST(test_bad_lists),
+                                       TEST(test_unlike_lists),        TEST(test_id_beside_a_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
