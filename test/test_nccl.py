@@ -61,6 +61,12 @@ def test_calls(ranks, check):
     on_host(program("nccl_api"), "--ranks", ranks, RONDO_CHECK=check)
 
 
+def test_several_ids():
+    """Of 1, 2 and 3 ids each root but the first comes to the first."""
+    said = on_host(program("nccl_api"), "--ranks", 4, "--scenario", "scalable", RONDO_LOG="debug")
+    assert said.count("root: the root of rank ") == 3, said[-4000:]
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_newer_calls(ranks):
     on_host(program("nccl_newer"), "--ranks", ranks)

@@ -41,6 +41,9 @@ static void conclude(struct rondo_nccl_job *job)
     if (job->parent != NULL)
         rondo_nccl_comm_let_go(job->parent);
     free(job->excluded);
+    if (job->ids != NULL) /* they have the clique's secrets */
+        explicit_bzero(job->ids, (size_t) job->id_count * sizeof(*job->ids));
+    free(job->ids);
     free(job);
 }
 

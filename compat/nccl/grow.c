@@ -133,7 +133,8 @@ ncclResult_t pncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId *id, in
     if (made == NULL || (comm == NULL && id == NULL))
         return rondo_nccl_note(rondo_nccl_fail(ncclInvalidArgument, "ncclCommGrow: comm %p, uniqueId %p, newcomm %p",
                                                (void *) comm, (const void *) id, (void *) made));
-    return rondo_nccl_note(comm != NULL ? grow_old(comm, size, id, rank, made, config)
-                                        : rondo_nccl_init_rank(made, size, id, rank, config, "ncclCommGrow"));
+    return rondo_nccl_note(
+        comm != NULL ? grow_old(comm, size, id, rank, made, config)
+                     : rondo_nccl_init_rank(made, size, (struct rondo_nccl_ids){id, 1}, rank, config, "ncclCommGrow"));
 }
 NCCL_EXPORT(ncclCommGrow);

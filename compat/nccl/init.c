@@ -23,7 +23,8 @@ ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job)
 {
     struct ncclComm *comm = job->comm;
     rondo_comm_t inner;
-    ncclResult_t result = rondo_nccl_world_create(&job->id, comm->rank, comm->size, comm->device, comm->budget, &comm->world);
+    ncclResult_t result = rondo_nccl_world_create(job->ids != NULL ? job->ids : &job->id, job->ids != NULL ? job->id_count : 1,
+                                                  comm->rank, comm->size, comm->device, comm->budget, &comm->world);
     if (result != ncclSuccess)
         return result;
     rondo_comm_world(comm->world->runtime, &inner);
@@ -35,12 +36,27 @@ ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job)
     return ncclSuccess;
 }
 
-static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, int rank, int device, int blocking,
+/* Copies the ids, because the call may return before the ranks meet. Returns 0, or -1 without memory. */
+static int copy_ids(struct rondo_nccl_job *job, struct rondo_nccl_ids given)
+{
+    memcpy(&job->id, &given.ids[0], sizeof(job->id));
+    if (given.count == 1)
+        return 0;
+    job->ids = calloc((size_t) given.count, sizeof(*job->ids));
+    job->id_count = given.count;
+    if (job->ids != NULL)
+        memcpy(job->ids, given.ids, (size_t) given.count * sizeof(*job->ids));
+    return job->ids != NULL ? 0 : -1;
+}
+
+static ncclResult_t begin(ncclComm_t *result, int size, struct rondo_nccl_ids ids, int rank, int device, int blocking,
                           struct rondo_nccl_budget budget)
 {
     struct rondo_nccl_job *job = calloc(1, sizeof(*job));
-    struct ncclComm *comm = job != NULL ? rondo_nccl_comm_new(rank, size, device, blocking) : NULL;
+    struct ncclComm *comm = job != NULL && copy_ids(job, ids) == 0 ? rondo_nccl_comm_new(rank, size, device, blocking) : NULL;
     if (comm == NULL) {
+        if (job != NULL)
+            free(job->ids);
         free(job);
         return rondo_nccl_fail(ncclSystemError, "ncclCommInitRank: no memory");
     }
@@ -50,7 +66,6 @@ static ncclResult_t begin(ncclComm_t *result, int size, const ncclUniqueId *id, 
     comm->budget = budget;
     job->blocking = blocking;
     job->result = result;
-    memcpy(&job->id, id, sizeof(job->id));
     *result = comm;
     return rondo_nccl_submit(job);
 }
@@ -64,7 +79,7 @@ static ncclResult_t current_device(const char *function, int *device)
     return rondo_nccl_cuda_result(cudaGetDevice(device), function, "cudaGetDevice");
 }
 
-ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, struct rondo_nccl_ids ids, int rank, const ncclConfig_t *config,
                                   const char *function)
 {
     int device, blocking = 1;
@@ -77,28 +92,30 @@ ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId
     ncclResult_t result = rondo_nccl_config_read(config, &blocking, &budget, function);
     if (result == ncclSuccess)
         result = current_device(function, &device);
-    return result == ncclSuccess ? begin(comm, size, id, rank, device, blocking, budget) : result;
+    return result == ncclSuccess ? begin(comm, size, ids, rank, device, blocking, budget) : result;
 }
 
 ncclResult_t pncclCommInitRank(ncclComm_t *comm, int size, ncclUniqueId id, int rank)
 {
-    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &id, rank, NULL, "ncclCommInitRank"));
+    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, (struct rondo_nccl_ids){&id, 1}, rank, NULL, "ncclCommInitRank"));
 }
 NCCL_EXPORT(ncclCommInitRank);
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id, int rank, ncclConfig_t *config)
 {
-    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &id, rank, config, "ncclCommInitRankConfig"));
+    return rondo_nccl_note(
+        rondo_nccl_init_rank(comm, size, (struct rondo_nccl_ids){&id, 1}, rank, config, "ncclCommInitRankConfig"));
 }
 NCCL_EXPORT(ncclCommInitRankConfig);
 
-/* One meeting place is as good as many: the ranks talk to its root in a few messages. */
+/* The root of each id takes in a share of the ranks. */
 ncclResult_t pncclCommInitRankScalable(ncclComm_t *comm, int size, int rank, int count, ncclUniqueId *ids, ncclConfig_t *config)
 {
     if (ids == NULL || count < 1 || count > size)
         return rondo_nccl_note(rondo_nccl_fail(ncclInvalidArgument, "ncclCommInitRankScalable: %d ids at %p for %d ranks",
                                                count, (void *) ids, size));
-    return rondo_nccl_note(rondo_nccl_init_rank(comm, size, &ids[0], rank, config, "ncclCommInitRankScalable"));
+    return rondo_nccl_note(
+        rondo_nccl_init_rank(comm, size, (struct rondo_nccl_ids){ids, count}, rank, config, "ncclCommInitRankScalable"));
 }
 NCCL_EXPORT(ncclCommInitRankScalable);
 
@@ -136,7 +153,7 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
         return rondo_nccl_note(result);
     pncclGroupStart();
     for (int i = 0; i < count && result == ncclSuccess; i++)
-        result = rondo_nccl_note(begin(&comms[i], count, &id, i,
+        result = rondo_nccl_note(begin(&comms[i], count, (struct rondo_nccl_ids){&id, 1}, i,
                                        rondo_nccl_on_host() ? -1
                                        : devices != NULL    ? devices[i]
                                                             : i,

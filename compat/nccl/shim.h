@@ -123,6 +123,8 @@ struct rondo_nccl_job {
     struct ncclComm *parent; /* held; NULL */
     ncclComm_t *result;      /* where the user wants it; set to NULL if it fails; NULL */
     rondo_unique_id_t id;
+    rondo_unique_id_t *ids; /* id_count of them, in place of id; freed with the job; NULL: id alone */
+    int id_count;
     int color, key;
     int *excluded, excluded_count;
     void *address; /* of a window */
@@ -184,8 +186,9 @@ int rondo_nccl_comm_users(struct ncclComm *comm);
 
 /* ---- world.c ---- */
 
-/* Makes a runtime and waits for the other ranks of the clique. The world has one communicator and one user then. */
-ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+/* Makes a runtime and waits for the other ranks of the clique, whose ids are the same and in the same order. The world has one
+ * communicator and one user then. */
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *ids, int id_count, int rank, int size, int device,
                                      struct rondo_nccl_budget budget, struct rondo_nccl_world **world);
 /* For a communicator that was split off: one communicator and one user more. */
 void rondo_nccl_world_hold(struct rondo_nccl_world *world);
@@ -220,10 +223,15 @@ static inline int rondo_nccl_is_one_sided(const struct rondo_nccl_operation *ope
 
 /* ---- init.c ---- */
 
-/* Makes the job's communicator a rank of the clique of its id; waits for the others. Any thread. */
+/* Makes the job's communicator a rank of the clique of its ids; waits for the others. Any thread. */
 ncclResult_t rondo_nccl_meet(struct rondo_nccl_job *job);
-/* ncclCommInitRankConfig, for a function of that name. */
-ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+/* The ids that a call gives; they are copied. */
+struct rondo_nccl_ids {
+    const ncclUniqueId *ids;
+    int count;
+};
+/* ncclCommInitRankConfig of one id or several, for a function of that name. */
+ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, struct rondo_nccl_ids ids, int rank, const ncclConfig_t *config,
                                   const char *function);
 
 /* ---- types.c ---- */

@@ -18,7 +18,7 @@
 /* The ranks of one clique in this process. */
 struct clique {
     struct clique *next;
-    rondo_unique_id_t id; /* never changes */
+    rondo_unique_id_t id; /* the first one's, where there are several; never changes */
     int joined;           /* ranks that this process has, or had */
     uint64_t devices;     /* their GPUs; the host device, and those from 63 on, are bit 63 */
     int ranks;            /* whose last communicator has not been given up */
@@ -103,18 +103,19 @@ static int has_others(const struct clique *clique)
     return others;
 }
 
-ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *ids, int id_count, int rank, int size, int device,
                                      struct rondo_nccl_budget budget, struct rondo_nccl_world **result)
 {
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     struct rondo_nccl_world *world = calloc(1, sizeof(*world));
-    if (world == NULL || (world->clique = join_clique(id, device)) == NULL) {
+    if (world == NULL || (world->clique = join_clique(&ids[0], device)) == NULL) {
         free(world);
         return rondo_nccl_fail(ncclSystemError, "ncclCommInitRank: no memory");
     }
     config.rank = rank;
     config.size = size;
-    config.unique_id = id;
+    config.unique_id = ids;
+    config.unique_ids = id_count;
     config.device = device >= 0 ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
     config.device_index = device;
     if (!rondo_nccl_is_set("RONDO_CONNECT_TIMEOUT")) /* NCCL's programs expect to be waited for */

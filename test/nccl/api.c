@@ -108,7 +108,7 @@ static const struct {
     {"finalize", NULL, scenario_finalize, 1},       {"aborted", NULL, scenario_aborted, 2},
     {"revoked", NULL, scenario_revoked, 2},         {"mismatch", NULL, scenario_mismatch, 2},
     {"abandoned", scenario_abandoned, NULL, 1},     {"scalars", NULL, scenario_scalars, 1},
-    {"memory", NULL, scenario_memory, 1},
+    {"memory", NULL, scenario_memory, 1},           {"scalable", scenario_scalable, NULL, 1},
 };
 
 int main(int argc, char **argv)

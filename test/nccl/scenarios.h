@@ -44,6 +44,7 @@ void scenario_memory(struct me *me);
 /* scenarios_life.c: creating and destroying communicators */
 void scenario_bad_inits(void);
 void scenario_nonblocking(void);
+void scenario_scalable(void);
 void scenario_split(struct me *me);
 void scenario_one_parent(struct me *me);
 void scenario_shrink(struct me *me);

@@ -22,6 +22,10 @@ void scenario_bad_inits(void)
     CODE(ncclInvalidArgument, ncclCommInitRankConfig(&comm, 1, id, 0, &config));
     CODE(ncclInvalidArgument, ncclCommInitRankScalable(&comm, 1, 0, 0, &id, NULL));
     CODE(ncclInvalidArgument, ncclCommInitRankScalable(&comm, 1, 0, 1, NULL, NULL));
+    CODE(ncclInvalidArgument, ncclCommInitRankScalable(&comm, 1, 0, 2, &id, NULL));
+    CODE(ncclInvalidArgument, ncclCommInitRankScalable(&comm, 1, 0, -1, &id, NULL));
+    CODE(ncclInvalidArgument, ncclCommInitRankScalable(NULL, 1, 0, 1, &id, NULL));
+    CODE(ncclInvalidArgument, ncclCommInitRankScalable(&comm, 1, 1, 1, &id, NULL));
     CODE(ncclInvalidArgument, ncclCommInitAll(NULL, 1, NULL));
     CODE(ncclInvalidArgument, ncclCommInitAll(&comm, 0, NULL));
     CODE(ncclInvalidUsage, ncclGroupEnd());
@@ -93,6 +97,38 @@ void scenario_nonblocking(void)
 {
     NCCL(ncclGetUniqueId(&shared_id));
     run_threads(ranks, nonblocking_rank, NULL);
+}
+
+enum { IDS_MOST = 3 };
+static ncclUniqueId shared_ids[IDS_MOST];
+
+/* count: how many ids there are. With every second rank the call returns at once, and its ids are gone then. */
+static void scalable_rank(int rank, void *argument)
+{
+    const int count = *(const int *) argument;
+    struct me me = {.rank = rank, .size = ranks};
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId copies[IDS_MOST];
+    memcpy(copies, shared_ids, sizeof(copies));
+    config.blocking = rank % 2;
+    use_device(rank);
+    open_me(&me);
+    const ncclResult_t result = ncclCommInitRankScalable(&me.comm, ranks, rank, count, copies, &config);
+    CHECK(result == ncclSuccess || (rank % 2 == 0 && result == ncclInProgress), "init by %d ids gives %d", count, (int) result);
+    memset(copies, 0x55, sizeof(copies));
+    await(me.comm);
+    check_sum(me.comm, &me, "by several ids");
+    NCCL(ncclCommDestroy(me.comm));
+    close_me(&me);
+}
+
+void scenario_scalable(void)
+{
+    for (int count = 1; count <= IDS_MOST && count <= ranks; count++) {
+        for (int i = 0; i < count; i++)
+            NCCL(ncclGetUniqueId(&shared_ids[i]));
+        run_threads(ranks, scalable_rank, &count);
+    }
 }
 
 void scenario_split(struct me *me)
