@@ -2,12 +2,13 @@
 """Jobs of many ranks, each a process of this machine: every collective, checked, and what a rank costs. And a simulation of how
 larger jobs start, whose counts are those of the real ones.
 
-usage: scale.py [--ranks N,...] [--simulated N,...] [--count N] [--seconds S] [--json FILE]
+usage: scale.py [--ranks N,...] [--simulated N,...] [--count N] [--seconds S] [--json FILE] [--again FILE]
   --ranks N,...  sizes of the jobs (2 to 1024, doubling)
   --simulated N,...  sizes of jobs whose start is only simulated (10000,100000)
   --count N      elements of 8 bytes a block (16)
   --seconds S    that a job may take (600)
   --json FILE    what was measured, as docs/results has it
+  --again FILE   measures nothing: simulates once more, by the costs that FILE has, and stores that there
 
 scale.c is a rank. Memory, messages and processor time are a rank's own, whatever shares its cores. Elapsed times measure the
 scheduler where there are more ranks than cores.
@@ -40,6 +41,8 @@ COLLECTIVES = ["barrier", "bcast", "reduce", "allreduce", "reduce_scatter_block"
 COUNTS = ["made", "accepted", "messages", "bytes"]  # of the control plane, once rondo_init has returned
 ROOT_MESSAGES = 9  # that the root gets from a rank and sends it
 NETWORK = {"latency_us": 20, "gbit": 10}  # of the simulation
+MEASURED = ["message_us", "root_us", "byte_ns", "setup_ms"]  # its other costs
+RANKS_OF_ROOT = 4096  # of a root where their number is chosen (lib/bootstrap/rendezvous.c)
 COSTS = ["primitives", "bytes sent", "reserved KiB", "private KiB", "peak KiB", "processor seconds"]
 
 
@@ -129,6 +132,32 @@ def summary(ranks, seconds, rows, started):
     return cell
 
 
+def simulate_all(counts, costs):
+    """Simulates jobs of one root, and those that are large enough also with a root for each RANKS_OF_ROOT ranks, as by the launcher's key store."""
+    print(f"\nSimulated, each rank on a host of its own: {costs['message_us']} us a message, {costs['root_us']} us at the root, and {costs['byte_ns']} ns a byte at either end, "
+          f"{costs['setup_ms']} ms of a rank's own; a network of {NETWORK['latency_us']} us and {NETWORK['gbit']} Gbit/s")
+    print(f"{'ranks':>7} {'roots':>5} {'formed':>9} {'started':>9} {'connections':>12} {'messages':>9} {'MiB':>8}   (of the rank that has most)")
+    simulated = []
+    for ranks, roots in [(ranks, 1) for ranks in counts] + [(ranks, -(-ranks // RANKS_OF_ROOT)) for ranks in counts if ranks > RANKS_OF_ROOT]:
+        began = time.monotonic()
+        job = simulate(ranks, roots=roots, **costs)
+        simulated.append({**job, "seconds_to_simulate": round(time.monotonic() - began, 3)})
+        most = job["most"]
+        print(f"{ranks:7} {roots:5} {job['formed_s']:7.3f} s {job['init_s']:7.3f} s {most['made'] + most['accepted']:12} {most['messages']:9} {most['bytes'] / 2 ** 20:8.1f}")
+    return {"costs": {**costs, **NETWORK}, "jobs": simulated}
+
+
+def simulate_again(path):
+    """Replaces the simulated jobs of a file by those of today's protocol, by the costs that the file has."""
+    data = json.loads(path.read_text())
+    before = data["simulated"]
+    after = simulate_all(list(dict.fromkeys(job["ranks"] for job in before["jobs"])), {name: before["costs"][name] for name in MEASURED})
+    meta = provenance.metadata("", shlex.join(["python3", "test/scale/scale.py", *sys.argv[1:]]), "", "")
+    after.update({name: meta[name] for name in ("command", "date", "library")})
+    path.write_text(json.dumps({**data, "simulated": after}, indent=1) + "\n")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
     parser.add_argument("--ranks", default=",".join(str(2 ** n) for n in range(1, 11)))
@@ -136,7 +165,10 @@ def main():
     parser.add_argument("--count", type=int, default=16)
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--json")
+    parser.add_argument("--again", type=pathlib.Path)
     options = parser.parse_args()
+    if options.again is not None:
+        return simulate_again(options.again)
     cells, few = [], None
     print(f"{'ranks':>6} {'elapsed':>9} {'sockets':>8} {'KiB reserved':>13} {'private':>8} {'peak':>8} {'processor':>10} {'sent':>10}")
     for ranks in map(int, options.ranks.split(",")):
@@ -158,20 +190,11 @@ def main():
         print(f"{ranks:6} {cell['seconds']:7.1f} s {cell['sockets']:8} {cell['reserved_kib']:13.0f} {cell['private_kib']:8.0f} {cell['peak_kib']:8.0f} "
               f"{cell['processor_seconds']:8.3f} s {cell['bytes_sent']:8.0f} B", flush=True)
     costs = measured_costs(few, started, run(1, 0, options.seconds)[0])
-    print(f"\nSimulated, each rank on a host of its own: {costs['message_us']} us a message, {costs['root_us']} us at the root, and {costs['byte_ns']} ns a byte at either end, "
-          f"{costs['setup_ms']} ms of a rank's own; a network of {NETWORK['latency_us']} us and {NETWORK['gbit']} Gbit/s")
-    print(f"{'ranks':>7} {'formed':>9} {'started':>9} {'connections':>12} {'messages':>9} {'MiB':>8}   (of the rank that has most)")
-    simulated = []
-    for ranks in [cell["ranks"] for cell in cells] + list(map(int, options.simulated.split(","))):
-        began = time.monotonic()
-        job = simulate(ranks, **costs)
-        simulated.append({**job, "seconds_to_simulate": round(time.monotonic() - began, 3)})
-        most = job["most"]
-        print(f"{ranks:7} {job['formed_s']:7.3f} s {job['init_s']:7.3f} s {most['made'] + most['accepted']:12} {most['messages']:9} {most['bytes'] / 2 ** 20:8.1f}")
+    simulated = simulate_all([cell["ranks"] for cell in cells] + list(map(int, options.simulated.split(","))), costs)
     if options.json:
         command = shlex.join(["python3", "test/scale/scale.py", *sys.argv[1:]])
         meta = provenance.metadata("Jobs of many ranks on one machine", command, "KiB, bytes and seconds a rank: mean", "1 a size, all in this file")
-        pathlib.Path(options.json).write_text(json.dumps({"metadata": meta, "cells": cells, "simulated": {"costs": {**costs, **NETWORK}, "jobs": simulated}}, indent=1) + "\n")
+        pathlib.Path(options.json).write_text(json.dumps({"metadata": meta, "cells": cells, "simulated": simulated}, indent=1) + "\n")
     return 0
 
 
