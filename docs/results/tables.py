@@ -431,8 +431,8 @@ def scale():
 def startup():
     """How a simulated job starts: what the rank that has most says to others, and when all are there."""
     jobs = json.loads(load("scale").path.read_text())["simulated"]["jobs"]
-    return render(["ranks", "connections", "messages", "sent, KiB", "job formed, s", "all started, s"],
-                  [[number(job["ranks"]), str(job["most"]["made"] + job["most"]["accepted"]), number(job["most"]["messages"]),
+    return render(["ranks", "roots", "connections", "messages", "sent, KiB", "job formed, s", "all started, s"],
+                  [[number(job["ranks"]), str(job["roots"]), str(job["most"]["made"] + job["most"]["accepted"]), number(job["most"]["messages"]),
                     number(job["most"]["bytes"] / 1024), number(job["formed_s"]), number(job["init_s"])] for job in jobs])
 
 
