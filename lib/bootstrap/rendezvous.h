@@ -7,11 +7,10 @@
 #define RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 
 #include "lib/bootstrap/address.h"
+#include "lib/bootstrap/found_secret.h"
 #include "lib/bootstrap/frame_connection.h"
 #include "lib/bootstrap/job.h"
-#include "lib/bootstrap/launcher_key.h"
 #include "lib/bootstrap/root.h"
-#include "lib/bootstrap/secret_file.h"
 
 /* What a rank learns when all have joined. */
 struct rondo_job {
