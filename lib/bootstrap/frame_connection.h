@@ -20,7 +20,7 @@
 
 /* Types below RONDO_CONTROL_FIRST_USER_TYPE beside enum rondo_control_event; they never reach a handler. */
 enum rondo_frame_type {
-    /* between a rank and the root (lib/bootstrap/root.c) */
+    /* between a rank and the root (lib/bootstrap/root_steps.c) */
     RONDO_FRAME_JOB = 4,       /* root to rank: the job's nonce, and where to listen */
     RONDO_FRAME_LISTENING = 5, /* rank to root: the port (4 bytes) */
     RONDO_FRAME_PLACES = 6,    /* root to rank: its address and its neighbours', if any; and between ranks, while a job forms */
