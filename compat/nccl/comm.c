@@ -47,13 +47,8 @@ struct ncclComm *rondo_nccl_comm_new(int rank, int size, int device, int blockin
 
 void rondo_nccl_comm_delete(struct ncclComm *comm)
 {
-    while (comm->retained != NULL) {
-        struct rondo_nccl_retained *retained = comm->retained;
-        comm->retained = retained->next;
-        cudaFree(retained->memory);
-        free(retained);
-    }
-    rondo_nccl_blocks_free(comm);
+    rondo_nccl_leave_retained(comm);
+    rondo_nccl_blocks_leave(comm);
     for (int i = 0; i < comm->scalar_count; i++)
         free(comm->scalars[i]);
     free(comm->scalars);

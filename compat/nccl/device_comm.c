@@ -12,7 +12,7 @@
 
 struct rondo_nccl_block {
     struct rondo_nccl_block *next; /* of the communicator (its lock) */
-    void *memory;                  /* of cudaMalloc */
+    void *memory;                  /* of rondo_nccl_obtain */
     char *place;                   /* the aligned part */
     size_t bytes;
     int used;
@@ -85,12 +85,8 @@ static struct rondo_nccl_block *allocate(struct ncclComm *comm, size_t bytes)
     struct rondo_nccl_block *block = calloc(1, sizeof(*block));
     if (block == NULL)
         return NULL;
-    const int current = enter(comm);
-    const int good = cudaMalloc(&block->memory, bytes + ALIGNMENT) == cudaSuccess;
-    if (!good)
+    if (rondo_nccl_obtain(comm->device, RONDO_NCCL_OF_GPU, bytes + ALIGNMENT, &block->memory) != cudaSuccess) {
         cudaGetLastError();
-    leave(comm, current);
-    if (!good) {
         free(block);
         return NULL;
     }
@@ -128,12 +124,12 @@ void rondo_nccl_block_give_back(struct ncclComm *comm, const void *memory)
     pthread_mutex_unlock(&comm->lock);
 }
 
-void rondo_nccl_blocks_free(struct ncclComm *comm)
+void rondo_nccl_blocks_leave(struct ncclComm *comm)
 {
     while (comm->blocks != NULL) {
         struct rondo_nccl_block *block = comm->blocks;
         comm->blocks = block->next;
-        cudaFree(block->memory);
+        rondo_nccl_leave(comm->device, RONDO_NCCL_OF_GPU, block->bytes + ALIGNMENT, block->memory);
         free(block);
     }
     if (comm->abort_flag != NULL)

@@ -49,29 +49,14 @@ static int is_captured(cudaStream_t stream)
     return status == cudaStreamCaptureStatusActive;
 }
 
-int rondo_nccl_retain(struct ncclComm *comm, void *memory)
-{
-    struct rondo_nccl_retained *retained = calloc(1, sizeof(*retained));
-    if (retained == NULL) {
-        cudaFree(memory);
-        return 0;
-    }
-    retained->memory = memory;
-    retained->next = __atomic_load_n(&comm->retained, __ATOMIC_RELAXED);
-    /* Only ever added to, and read by who deletes the communicator. */
-    while (!__atomic_compare_exchange_n(&comm->retained, &retained->next, retained, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        ;
-    return 1;
-}
-
 /* A graph may be launched at any time: memory that it uses stays for as long as the communicator. */
 static cudaError_t keep_memory(struct ncclComm *comm, size_t bytes, void **memory)
 {
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaThreadExchangeStreamCaptureMode(&mode);
-    cudaError_t error = cudaMalloc(memory, bytes);
+    cudaError_t error = rondo_nccl_retain(comm, RONDO_NCCL_OF_GPU, bytes, memory);
     cudaThreadExchangeStreamCaptureMode(&mode);
-    return error == cudaSuccess && !rondo_nccl_retain(comm, *memory) ? cudaErrorMemoryAllocation : error;
+    return error;
 }
 
 static cudaError_t scale_input(struct rondo_nccl_operation *o)

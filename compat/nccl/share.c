@@ -5,21 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory that the host and the communicator's device reach; NULL. A GPU's stays with the communicator, because freeing would
- * wait for all that runs on the GPU, other ranks' kernels included. */
+/* Memory that the host and the communicator's device reach; NULL. */
 static unsigned char *allocate(struct ncclComm *comm, size_t bytes)
 {
     void *memory = NULL;
-    int current = comm->device;
     if (comm->device < 0)
         return malloc(bytes);
-    cudaGetDevice(&current);
-    cudaSetDevice(comm->device);
-    if (cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal) != cudaSuccess || !rondo_nccl_retain(comm, memory)) {
+    if (rondo_nccl_retain(comm, RONDO_NCCL_MANAGED, bytes, &memory) != cudaSuccess)
         cudaGetLastError();
-        memory = NULL;
-    }
-    cudaSetDevice(current);
     return memory;
 }
 

@@ -38,10 +38,18 @@ struct rondo_nccl_budget {
     int most, zero;
 };
 
+/* How memory that belongs to a communicator is allocated. */
+enum rondo_nccl_memory {
+    RONDO_NCCL_OF_GPU,  /* cudaMalloc */
+    RONDO_NCCL_MANAGED, /* cudaMallocManaged */
+};
+
 /* What outlives a call: memory that a captured operation uses at every launch of its graph. */
 struct rondo_nccl_retained {
     struct rondo_nccl_retained *next;
     void *memory;
+    enum rondo_nccl_memory kind;
+    size_t bytes;
 };
 
 struct ncclComm {
@@ -234,13 +242,6 @@ struct rondo_nccl_ids {
 ncclResult_t rondo_nccl_init_rank(ncclComm_t *comm, int size, struct rondo_nccl_ids ids, int rank, const ncclConfig_t *config,
                                   const char *function);
 
-/* ---- types.c ---- */
-
-/* Rondo's name for a type; ncclInvalidArgument. */
-ncclResult_t rondo_nccl_type(ncclDataType_t type, const char *function, rondo_datatype_t *result);
-/* Bytes of an element; 0 if there is no such type. */
-size_t rondo_nccl_type_bytes(rondo_datatype_t type);
-
 /* ---- config.c ---- */
 
 /* blocking: what a NULL config or an undefined field means; replaced by what the config says. budget: becomes what it says;
@@ -271,8 +272,6 @@ float rondo_nccl_estimate(const struct rondo_nccl_operation *operations, int cou
 ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int count);
 /* The same on the host device, where a stream is a queue of this library's. */
 ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operations, int count);
-/* Has cudaFree called on the memory with the communicator's end. Returns 0, with the memory freed, if there is no memory. */
-int rondo_nccl_retain(struct ncclComm *comm, void *memory);
 /* Starts the operation on its stream, or, on the host device, as its request. */
 rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *operation);
 
@@ -285,6 +284,10 @@ int rondo_nccl_uses(const struct rondo_nccl_operation *operation, rondo_ranks_t 
 
 /* ---- reduction.c ---- */
 
+/* Rondo's name for a type; ncclInvalidArgument. */
+ncclResult_t rondo_nccl_type(ncclDataType_t type, const char *function, rondo_datatype_t *result);
+/* Bytes of an element; 0 if there is no such type. */
+size_t rondo_nccl_type_bytes(rondo_datatype_t type);
 /* What a handle stands for: fills in the operation's op, and its scalar. */
 ncclResult_t rondo_nccl_operator(struct ncclComm *comm, ncclRedOp_t op, const char *function,
                                  struct rondo_nccl_operation *operation);
@@ -294,16 +297,26 @@ void *rondo_nccl_scale_place(const struct rondo_nccl_operation *operation, const
 /* From here on the operation's input is the copy. */
 void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy);
 
+/* ---- spare.c ---- */
+
+/* Memory on the GPU, what it holds is undefined: that of a communicator that has ended, or new. */
+cudaError_t rondo_nccl_obtain(int device, enum rondo_nccl_memory kind, size_t bytes, void **memory);
+/* Leaves it to the next communicators of the process, or, where it is large, frees it. */
+void rondo_nccl_leave(int device, enum rondo_nccl_memory kind, size_t bytes, void *memory);
+/* rondo_nccl_obtain for as long as the communicator lives. */
+cudaError_t rondo_nccl_retain(struct ncclComm *comm, enum rondo_nccl_memory kind, size_t bytes, void **memory);
+/* Leaves what the communicator has retained. No kernel uses it any more. */
+void rondo_nccl_leave_retained(struct ncclComm *comm);
+
 /* ---- device_comm.c ---- */
 
-/* Memory of the communicator's GPU, 4096-aligned, its bytes 0. NULL: there is none. It is given back to the communicator, and
- * freed with it, because freeing would wait for all that runs on the GPU. */
+/* Memory of the communicator's GPU, 4096-aligned, its bytes 0. NULL: there is none. It is given back to the communicator. */
 void *rondo_nccl_block_take(struct ncclComm *comm, size_t bytes);
 void rondo_nccl_block_give_back(struct ncclComm *comm, const void *memory);
 /* Writes there, and returns when it is written. Waits for no kernel. Returns 0 if it fails. */
 int rondo_nccl_block_write(struct ncclComm *comm, void *to, const void *from, size_t bytes);
-/* Frees the blocks of a communicator that no kernel uses any more. */
-void rondo_nccl_blocks_free(struct ncclComm *comm);
+/* Leaves the blocks of a communicator that no kernel uses any more to others (spare.c). */
+void rondo_nccl_blocks_leave(struct ncclComm *comm);
 /* Ends the waits of the program's kernels. */
 void rondo_nccl_abort_kernels(struct ncclComm *comm);
 
