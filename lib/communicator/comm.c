@@ -71,17 +71,18 @@ static int all_linked(const struct rondo_comm *comm)
     return linked;
 }
 
-/* comm->takes_turns: with MPS, too, which this does not see. */
-static int share_gpu_between_processes(const struct rondo_comm *comm)
+/* comm->shares_context, and comm->takes_turns: with MPS, too, which this does not see. */
+static void find_shared_gpus(struct rondo_comm *comm)
 {
     const struct rondo_peer *peers = comm->runtime->peers;
-    for (int i = 0; comm->gpus_only && i < comm->size; i++)
+    comm->shares_context = comm->takes_turns = 0;
+    for (int i = 0; comm->gpus_only && i < comm->size && !(comm->shares_context && comm->takes_turns); i++)
         for (int k = 0; k < i; k++) {
             const struct rondo_peer *one = &peers[comm->members[i]], *other = &peers[comm->members[k]];
-            if (rondo_gpu_is_same(&one->gpu, &other->gpu) && memcmp(one->process, other->process, sizeof(one->process)) != 0)
-                return 1;
+            const int same_process = memcmp(one->process, other->process, sizeof(one->process)) == 0;
+            if (rondo_gpu_is_same(&one->gpu, &other->gpu))
+                *(same_process ? &comm->shares_context : &comm->takes_turns) = 1;
         }
-    return 0;
 }
 
 /* comm->tma: linked GPUs that all have bulk copies. */
@@ -123,7 +124,7 @@ static void find_locality(struct rondo_comm *comm)
         comm->multicast = rondo_transport_multicasts(&runtime->transport, comm->members[i]);
     comm->linked = all_linked(comm);
     comm->tma = all_tma(comm);
-    comm->takes_turns = share_gpu_between_processes(comm);
+    find_shared_gpus(comm);
     comm->direct_writes = one_process && !comm->networked && (comm->same_process || comm->linked) &&
                           runtime->settings.direct_write != RONDO_DIRECT_WRITE_OFF;
     if (one_process || !comm->same_host || !comm->hosts_only)

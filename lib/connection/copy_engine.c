@@ -1,5 +1,6 @@
 /* See lib/connection/copy_engine.h. A rank's words lie in its GPU's memory: first how many operations this rank has done, then
- * one for each rank, where that stores how many signals it has sent. Streams wait until a word has come to a count. */
+ * one for each rank, where that stores how many signals it has sent. Streams wait until a word has come to a count. CUDA may
+ * put streams of one context behind each other's waits: ranks of one process that share a GPU have no copy engines. */
 #include "lib/connection/copy_engine.h"
 
 #include "lib/base/error.h"
@@ -80,13 +81,14 @@ rondo_result_t rondo_copy_engine_open(struct rondo_comm *comm)
         destroy(comm, engine);
         return result;
     }
-    engine->usable = engine->window->usable;
+    engine->usable = engine->window->usable && !comm->shares_context;
     for (int rank = 0; rank < comm->size && engine->usable; rank++) {
         engine->usable = engine->window->spans[rank].bytes >= words_bytes(comm);
         engine->theirs[rank] = (uint32_t *) (void *) engine->window->spans[rank].base + SIGNALS;
     }
     if (!engine->usable)
-        rondo_log(RONDO_LOG_INFO, comm->runtime->rank, "no operation is done by copy engines: not all ranks reach each other");
+        rondo_log(RONDO_LOG_INFO, comm->runtime->rank, "no operation is done by copy engines: %s",
+                  comm->shares_context ? "ranks of one process share a GPU" : "not all ranks reach each other");
     comm->connections->copy_engine = engine;
     return RONDO_SUCCESS;
 }

@@ -35,6 +35,7 @@ struct rondo_comm {
     int gpus_only;               /* all members are on GPUs */
     int multicast;               /* each member can write slots that all others read: host devices of one host */
     int by_host;                 /* GPUs of one host whose data pass through host memory */
+    int shares_context;          /* members of one process share a GPU */
     int takes_turns;             /* members of several processes share a GPU, which runs the kernels of one process at a time */
     int linked;                  /* each member has its own GPU, and every two are joined by NVLink and use it */
     int tma;                     /* linked, and all GPUs have TMA copies (device/cuda/move_tma.h) */
