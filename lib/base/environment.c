@@ -47,10 +47,8 @@ static const rondo_variable_t table[] = {
      ""},
     {launching, "RONDO_ROOT", "",
      "host:port at which rank 0 listens and to which the other ranks connect, or several, separated by commas, of which each "
-     "is for "
-     "a share of the ranks, whose first rank listens there; unset: a Unix socket of the host, or, on several hosts, an address "
-     "in "
-     "the launcher's key store (PMIx); required on several hosts where the launcher has none",
+     "is for a share of the ranks, whose first rank listens there; unset: a Unix socket of the host, or, on several hosts, an "
+     "address in the launcher's key store (PMIx); required on several hosts where the launcher has none",
      ADDRESS, "", 1, 65535, ""},
     {launching, "RONDO_ROOTS", "0",
      "roots that take in the ranks where these meet by the launcher's key store, at most one a rank; 0: one for each 4,096 "
