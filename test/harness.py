@@ -54,6 +54,12 @@ def seconds_for(ranks):
     return max(60, 20 * ranks)
 
 
+def shown(output):
+    """The end of an output, and before it what was asserted earlier."""
+    start = max(output.rfind("\n", 0, max(len(output) - 6000, 0)), 0)
+    return "\n".join([*(line for line in output[:start].splitlines() if "Assertion" in line), output[start:]])
+
+
 def run(*command, seconds=60, expect=0, **extra):
     """Runs a program to its end and returns its output (both streams). The test fails at any other exit status than expect, which
     is a number, or FAILURE for any but 0."""
@@ -65,9 +71,9 @@ def run(*command, seconds=60, expect=0, **extra):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
-        pytest.fail(f"{' '.join(command)}: still running after {seconds * PATIENCE + 10} s\n{output[-6000:]}")
+        pytest.fail(f"{' '.join(command)}: still running after {seconds * PATIENCE + 10} s\n{shown(output)}")
     if process.returncode == 0 if expect == FAILURE else process.returncode != expect:
-        pytest.fail(f"{' '.join(command)}: status {process.returncode}, not {expect}\n{output[-6000:]}")
+        pytest.fail(f"{' '.join(command)}: status {process.returncode}, not {expect}\n{shown(output)}")
     return output
 
 
@@ -146,7 +152,7 @@ class Job:
         return "\n".join(f"[{rank.rank}] {line}" for rank in self.ranks.values() for line in list(rank.lines))
 
     def fail(self, message):
-        pytest.fail(f"{message}\n{self.output()[-6000:]}")
+        pytest.fail(f"{message}\n{shown(self.output())}")
 
     def wait_for(self, word, ranks=None):
         """{rank: line}; fails the test if one of the ranks does not print it in time."""

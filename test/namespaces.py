@@ -119,11 +119,25 @@ class Hosts:
         """Puts the cable in again."""
         _ip("-n", self.switch, "link", "set", f"port{host}", "up")
 
-    def cut(self, host, but):
-        """Ends all TCP connections that are open on the host, but those of that port, by a reset at both ends. Returns how many ends."""
-        done = subprocess.run([*self.enter(host), "ss", "-HtK", "state", "established", f"( sport != :{but} and dport != :{but} )"],
+    def connections(self, host, but):
+        """The ends of TCP connections that are open on the host, but those of that port: pairs of addresses with their ports."""
+        done = subprocess.run([*self.enter(host), "ss", "-Htn", "state", "established", f"( sport != :{but} and dport != :{but} )"],
                               stdout=subprocess.PIPE, text=True, check=True)
-        return len(done.stdout.splitlines())
+        return {tuple(line.split()[2:4]) for line in done.stdout.splitlines()}
+
+    def cut(self, host, but, among=None):
+        """Ends all TCP connections that are open on the host, but those of that port, by a reset at both ends; with `among`, only the
+        ends that it has, as `connections` tells them. Returns how many ends."""
+        if among is None:
+            filters = [f"( sport != :{but} and dport != :{but} )"]
+        else:
+            filters = [f"( src {local} and dst {peer} )" for local, peer in among]
+        ended = 0
+        for words in filters:
+            done = subprocess.run([*self.enter(host), "ss", "-HtK", "state", "established", words],
+                                  stdout=subprocess.PIPE, text=True, check=True)
+            ended += len(done.stdout.splitlines())
+        return ended
 
     def down(self, host):
         """Takes down the host's own interface."""

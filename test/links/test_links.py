@@ -2,47 +2,57 @@
 compare their results element by element; those of `reuse` overwrite their buffers as soon as an operation has ended."""
 import ctypes
 import random
+import re
 import time
 
 import pytest
 from harness import SANITIZED, SUCCESS, program
 from namespaces import Hosts
 
-MIX = ["--threads", 2, "--iterations", 40, "--persistent", 4]
+MIX = ["--threads", 2, "--persistent", 4]
+ITERATIONS = {2: 400, 3: 60, 4: 40}  # some seconds
 MATRIX = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,20001,70001"]
 
 
 def ucx_version():
-    """Of the library that ranks load; UCX before 1.16 may end a process whose connection breaks while it is being made
-    (docs/guide/limits.md)."""
+    """Of the library that ranks load."""
     library = ctypes.CDLL("libucp.so.0")
     library.ucp_get_version_string.restype = ctypes.c_char_p
     return tuple(map(int, library.ucp_get_version_string().decode().split(".")[:2]))
 
 
+# UCX before 1.16 may end a process, by an assertion in one of these files, whose connection breaks (docs/guide/limits.md).
+OLD_UCX = ucx_version() < (1, 16)
+ASSERTS = re.compile(r"(ucp_request|wireup_ep|tcp_cm)\.c:\d+ +Assertion")
+
+
 def disturb(places, what, options, seed, least, **extra):
-    """Runs the program and cuts all data connections of a random host now and then, until it has ended. Returns how many ends of
-    connections were cut. An old UCX gets time to make connections between two cuts."""
+    """Runs the program and cuts the data connections of a random host now and then, until it has ended: all of them, or with an old
+    UCX those that are older than half a second, as it can bear least where they are being made. Where an old UCX ends a process all the
+    same, the job starts again, at most thrice."""
+    for left in range(3 if OLD_UCX else 0, -1, -1):
+        if disturbed(places, what, options, seed + left, least, left > 0, extra):
+            return
+
+
+def disturbed(places, what, options, seed, least, may_fail, extra):
     noise = random.Random(seed)
-    pause = (lambda: 1.0) if ucx_version() < (1, 16) else (lambda: noise.uniform(0, 0.8))
     cut = 0
     with Hosts(max(places) + 1) as hosts, hosts.job(places, program(what), "--ranks", 0, *options, port=5555, seconds=120, **extra) as job:
         while any(rank.process.poll() is None for rank in job.ranks.values()):
-            time.sleep(pause() * (4 if SANITIZED else 1))
-            cut += hosts.cut(noise.choice(places), but=5555)
-        job.finish()
-    assert cut >= least, f"{cut} ends of connections were cut"
-    return cut
-
-
-def disturb_well(*arguments, **extra):
-    """Once more if an old UCX has ended a process."""
-    try:
-        disturb(*arguments, **extra)
-    except pytest.fail.Exception as failure:
-        if ucx_version() >= (1, 16) or not any(file in str(failure) for file in ("ucp_request.c", "wireup_ep.c", "tcp_cm.c")):
+            host, pause = noise.choice(places), (1 if OLD_UCX else noise.uniform(0, 0.8)) * (4 if SANITIZED else 1)
+            time.sleep(pause / 2)
+            there = hosts.connections(host, but=5555) if OLD_UCX else None
+            time.sleep(pause / 2)
+            cut += hosts.cut(host, but=5555, among=there)
+        try:
+            job.finish()
+        except pytest.fail.Exception:
+            if may_fail and ASSERTS.search(job.output()):
+                return False
             raise
-        disturb(*arguments, **extra)
+    assert cut >= least, f"{cut} ends of connections were cut"
+    return True
 
 
 @pytest.mark.parametrize("places, variables", [([0, 1], {}), ([0, 1, 2], {"RONDO_PROXY_THREADS": 2}), ([0, 0, 1, 1], {"RONDO_ENCRYPT": 1}),
@@ -50,24 +60,24 @@ def disturb_well(*arguments, **extra):
                                                pytest.param([0, 1, 2], {"RONDO_TIMEOUT": 60}, marks=pytest.mark.slow)], ids=str)
 def test_random_mixes(places, variables):
     """Persistent and nonblocking collectives in random order, beside messages."""
-    disturb_well(places, "mix", [*MIX, "--seed", 40 + len(places)], 1, 2, **variables)
+    disturb(places, "mix", [*MIX, "--iterations", ITERATIONS[len(places)], "--seed", 40 + len(places)], 1, 2, **variables)
 
 
 @pytest.mark.parametrize("places, variables", [([0, 1], {}), ([0, 1, 2], {}), ([0, 1, 0, 1], {"RONDO_PROXY_THREADS": 2}),
                                                pytest.param([0, 1, 2], {"UCX_RNDV_THRESH": "48k"}, marks=pytest.mark.slow)], ids=str)
 def test_buffers_that_are_written_at_once(places, variables):
     """Zero-copy sends: what is sent again must be what was there when the operation had not ended."""
-    disturb_well(places, "reuse", ["--rounds", 200 if len(places) == 2 else 60], 2, 1, **variables)
+    disturb(places, "reuse", ["--rounds", {2: 600, 3: 240, 4: 80}[len(places)]], 2, 1, **variables)
 
 
 @pytest.mark.parametrize("places", [[0, 1], pytest.param([0, 1, 2, 2], marks=pytest.mark.slow)], ids=str)
 def test_every_collective(places):
-    disturb_well(places, "matrix", MATRIX, 3, 1)
+    disturb(places, "matrix", MATRIX, 3, 1)
 
 
 @pytest.mark.parametrize("places", [[0, 1], pytest.param([0, 1, 1], marks=pytest.mark.slow)], ids=str)
 def test_messages(places):
-    disturb_well(places, "p2p", [], 4, 0)
+    disturb(places, "p2p", ["--rounds", 8], 4, 1)
 
 
 def serve(hosts, places, **extra):

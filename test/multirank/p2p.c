@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long ranks = 4, seed = 1;
+static long ranks = 4, seed = 1, rounds = 1;
 static const char *scenario = "all";
 
 static int32_t element(int from, int to, int number, size_t i)
@@ -382,7 +382,8 @@ static void run(struct rank *me)
         if (strcmp(scenario, "all") != 0 && strcmp(scenario, scenarios[k].name) != 0)
             continue;
         found++;
-        scenarios[k].function(me);
+        for (long round = 0; round < rounds; round++)
+            scenarios[k].function(me);
         STEP("barrier after %s", scenarios[k].name);
         MUST(rondo_barrier(me->world));
     }
@@ -395,6 +396,7 @@ int main(int argc, char **argv)
         {"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"},
         {"--seed", &seed, NULL, "of the data"},
         {"--scenario", NULL, &scenario, "one of the functions of this file, or all"},
+        {"--rounds", &rounds, NULL, "of each scenario"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
