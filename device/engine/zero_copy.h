@@ -1,9 +1,9 @@
 /*
  * Zero-copy send, on the host device: what a program sends over a network from its input, while that is not written, or from
  * its result need not be copied into a slot. The slot then names where the bytes lie (a source reference), and the proxy sends
- * them from there; the operation is not complete before they have arrived, because a connection that breaks has them sent
- * again. Also what becomes of posted receive actions. By the thread
- * that runs the engine.
+ * them from there; the operation is not complete before the proxy has settled the slot: before the bytes have arrived, as a
+ * connection that breaks has them sent again, or before they have been sent and the proxy has a copy of them. Also what becomes
+ * of posted receive actions. By the thread that runs the engine.
  */
 #ifndef RONDO_DEVICE_ENGINE_ZERO_COPY_H
 #define RONDO_DEVICE_ENGINE_ZERO_COPY_H
@@ -12,10 +12,6 @@
 #include "device/engine/receive_action.h"
 #include "device/engine/run.h"
 #include "device/engine/use.h"
-
-/* Fewer bytes of a slot are copied: that takes less time than the message by which their arrival is told. Measured between two
- * ranks over TCP. */
-#define RONDO_ZERO_COPY_BYTES 65536u
 
 /* Whether the instruction sends an input that stays unwritten, or a result that stays as it is. */
 RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const struct rondo_instruction *instruction)
@@ -33,8 +29,7 @@ RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const s
 RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const struct rondo_use *use,
                                          struct rondo_slice_op *slice_op)
 {
-    int zero_copy = slice_op->count * slice_op->element_bytes >= RONDO_ZERO_COPY_BYTES &&
-                    rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
+    int zero_copy = rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
     uint8_t copied = 0;
     for (uint32_t i = 0; i < use->sent; i++) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first + i);

@@ -70,6 +70,11 @@ def test_buffers_that_are_written_at_once(places, variables):
     disturb(places, "reuse", ["--rounds", {2: 600, 3: 240, 4: 80}[len(places)]], 2, 1, **variables)
 
 
+def test_small_buffers_that_are_written_at_once():
+    """The proxy copies them once they are on their way, and sends the copy again."""
+    disturb([0, 1], "reuse", ["--count", 2000, "--rounds", 60000], 5, 4)
+
+
 @pytest.mark.parametrize("places", [[0, 1], pytest.param([0, 1, 2, 2], marks=pytest.mark.slow)], ids=str)
 def test_every_collective(places):
     disturb(places, "matrix", MATRIX, 3, 1)

@@ -1,14 +1,20 @@
 /* A connector over a network whose connection breaks and is made again (transport/ucx/ucx.h): a sender, a receiver, and what is
- * between them. Slot n carries n. Its data are in the user's buffer, which the user changes as soon as they are settled.
+ * between them. Slot n carries n. Its data are in the user's buffer, which the user changes as soon as they are settled; of the
+ * slots in COPIED the sender makes a copy when it has sent them for the first time, and sends that again.
  *
  * A break ends one direction or both: what is under way there is lost or arrives, and what is sent afterwards is lost, without an
  * error. Of the sides whose direction has ended at least one notices it, at any later time; the other one may hear of it by the
  * generation alone. A side that makes its connection again may end the other's direction as well.
  *
- * Each of these must be caught: TAKE_TWICE, SETTLE_SENT, SETTLE_SENDING, NO_AGAIN, NO_GENERATION, NO_LOOK, AWAIT_ANSWER. */
+ * Each of these must be caught: TAKE_TWICE, SETTLE_SENT, SETTLE_SENDING, AGAIN_FROM_SOURCE, NO_AGAIN, NO_GENERATION,
+ * NO_LOOK, AWAIT_ANSWER. */
 #ifndef MESSAGES
 #define MESSAGES 3
 #endif
+#ifndef COPIED
+#define COPIED 2 /* bit n: slot n */
+#endif
+#define is_copied(n) ((COPIED >> (n)) & 1)
 #define SLOTS  2
 #define BREAKS 2
 #define NONE   15
@@ -54,12 +60,12 @@ active proctype sender()
     byte filled = 0, transmitted = 0, confirmed = 0, credited = 0, settled = 0, again = NONE, reading = NONE;
     byte query = 0, words = 0, head, arrived, generation, answered;
     bool changed[MESSAGES];
-    bool cut = false, holds = false, asks = false;
+    bool cut = false, holds = false, asks = false, first = false;
 end:
     do
     :: atomic { filled < MESSAGES && filled - credited < SLOTS -> filled++ } /* the device */
     :: atomic { !cut && !holds && again == NONE && reading == NONE && transmitted < filled ->
-        reading = transmitted; transmitted++ }
+        reading = transmitted; first = true; transmitted++ }
     :: atomic { !cut && !holds && again != NONE && reading == NONE ->
         if
         :: again < confirmed -> again = confirmed
@@ -70,19 +76,24 @@ end:
         :: else -> again = NONE
         fi }
     :: atomic { reading != NONE -> /* UCX has read the data, and sent them, or failed to */
+#ifndef AGAIN_FROM_SOURCE
+        assert((is_copied(reading) && !first) || !changed[reading]);
+#else
         assert(!changed[reading]);
+#endif
         if
         :: cut -> skip
         :: else -> send_forward(SLOT, reading, 0)
         fi;
-        reading = NONE }
+        reading = NONE; first = false }
 #ifdef SETTLE_SENT
     :: atomic { settled < transmitted && reading == NONE -> changed[settled] = true; settled++ }
 #else
 #ifdef SETTLE_SENDING
-    :: atomic { settled < confirmed -> changed[settled] = true; settled++ }
+    :: atomic { settled < transmitted && (settled < confirmed || is_copied(settled)) -> changed[settled] = true; settled++ }
 #else
-    :: atomic { settled < confirmed && reading == NONE -> changed[settled] = true; settled++; sender_done = settled }
+    :: atomic { settled < transmitted && (settled < confirmed || is_copied(settled)) && reading == NONE ->
+        changed[settled] = true; settled++; sender_done = settled }
 #endif
 #endif
     :: atomic { asks && !cut && reading == NONE -> asks = false; words++; query = words;

@@ -135,6 +135,7 @@ MODELS = {
             "TAKE_TWICE": ASSERTION,
             "SETTLE_SENT": ASSERTION,
             "SETTLE_SENDING": ASSERTION,
+            "AGAIN_FROM_SOURCE": ASSERTION,
             "NO_AGAIN": STUCK,
             "NO_GENERATION": STUCK,
             "NO_LOOK": STUCK,

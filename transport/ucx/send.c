@@ -1,7 +1,8 @@
 /*
  * Sending through UCX: slots of outgoing ports, credits of incoming ones. A message's header and data stay as they are until
  * UCX has called `sent`; the device keeps a slot's data until the credit for it is back, and the data of a source reference
- * until `settled` has passed the slot's number. So all that is not confirmed can be sent again.
+ * until `settled` has passed the slot's number. So all that is not confirmed can be sent again: from the source, or from the
+ * slot where the source is copied.
  */
 #include "transport/ucx/ucx.h"
 
@@ -10,8 +11,13 @@
 enum { TRANSMIT_BYTES = 128 * 1024 };        /* of one call */
 #define PADDED_BYTES_MIN ((size_t) 32 << 10) /* fewer are copied by UCX as well, which costs what the padding saves */
 
-/* A slot with a source reference is settled once it is known to have arrived, and another one once it has been sent. Even then
- * a message may be on its way that reads the data: the first one, where UCX fetches slots, or a later one after a break. */
+/* Fewer bytes that a source reference names are copied into the slot once they are on their way: that takes less time than the
+ * message by which their arrival is told. Measured between two ranks over TCP. */
+#define REFERENCED_BYTES_MIN 65536u
+
+/* A slot that is sent again from its source is settled once it is known to have arrived, and another one once it has been sent.
+ * Even then a message may be on its way that reads the source: the first one, where UCX fetches slots, or a later one after a
+ * break. */
 void rondo_ucx_settle(struct rondo_ucx *ucx, struct rondo_port *port)
 {
     struct rondo_ucx_outgoing *outgoing = port->messages;
@@ -121,7 +127,7 @@ static void send_slots(struct rondo_ucx_connection *connection, struct rondo_por
         bytes = bytes < port->slot_bytes ? bytes : port->slot_bytes;
         char *own = port->slots + (size_t) place * port->slot_bytes;
         slot->header.slot = (struct rondo_ucx_slot_header){port->other_key, number, port->other_number, bytes};
-        slot->referenced = source != NULL;
+        slot->referenced = source != NULL && bytes >= REFERENCED_BYTES_MIN;
         if (slot->referenced)
             outgoing->wanted = number + 1;
         slot->header.asks = outgoing->wanted > outgoing->confirmed && number + 1 == tail;
@@ -130,6 +136,8 @@ static void send_slots(struct rondo_ucx_connection *connection, struct rondo_por
                 &(struct rondo_cipher_message){port->other_cipher, number, &slot->header.slot, sizeof(slot->header.slot)}, own,
                 own, bytes, slot->header.tag);
         send_slot(connection, port, slot, source != NULL ? source : own);
+        if (source != NULL && !slot->referenced)
+            memcpy(own, source, bytes); /* before any settling; the device writes no slot that has no credit */
         sent_bytes += bytes;
     }
     rondo_proxy_note_sent(port->proxy, port->network, sent_bytes);

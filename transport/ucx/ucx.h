@@ -80,14 +80,14 @@ struct rondo_ucx_sent_word {
 struct rondo_ucx_sent_slot {
     struct rondo_ucx_sent_header header;
     ucp_dt_iov_t parts[2]; /* the padding and the data */
-    uint8_t referenced;    /* its data are named by a source reference */
+    uint8_t referenced;    /* sent again from its source reference, not from the slot */
 };
 
 /* port->messages of an outgoing port. Numbers count slots since the connector began. */
 struct rondo_ucx_outgoing {
     uint64_t confirmed; /* those below have arrived at the other side, which has said so */
     uint64_t settled;   /* those below are settled */
-    uint64_t wanted;    /* after the last one with a source reference; 0: there was none */
+    uint64_t wanted;    /* after the last one that is referenced; 0: there was none */
     uint64_t again;     /* of those below transmitted, where sending again begins; UINT64_MAX: they are not to be sent again */
     uint64_t words;     /* composed so far */
     uint64_t query;     /* number of the last query, until it is answered; 0: there is none */
