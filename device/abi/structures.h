@@ -180,14 +180,16 @@ enum rondo_protocol {
 #define RONDO_TINY_HEAD 16 /* bytes of a TINY or MULTICAST_TINY slot before its data; the tail is the first word */
 
 /* A slot's source reference: the slot's bytes are sent from where they lie in a buffer, which is not written before settled
- * says that they have arrived. Host memory. */
+ * says that the proxy needs them no more. Host memory. */
 struct rondo_referenced_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
-    uint64_t bytes;     /* may be less than the slot's: a slot is filled in whole vectors, a buffer ends where it ends */
+    uint32_t bytes;     /* may be less than the slot's: a slot is filled in whole vectors, a buffer ends where it ends */
+    uint32_t copied;    /* the proxy copies them into the slot as soon as they are on their way, and needs the source no more */
 };
 enum rondo_zero_copy {
-    RONDO_ZERO_COPY_INPUT = 1, /* the input is not written */
-    RONDO_ZERO_COPY_RESULT = 2 /* complete results stay as they are in the output */
+    RONDO_ZERO_COPY_INPUT = 1,  /* the input is not written */
+    RONDO_ZERO_COPY_RESULT = 2, /* complete results stay as they are in the output */
+    RONDO_ZERO_COPY_COPIED = 4  /* what the operation sends is copied as soon as it is on its way */
 };
 struct rondo_source_references {
     uint64_t settled;   /* number of slots whose bytes the proxy needs no more; written by the proxy */

@@ -287,11 +287,11 @@ static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
     return 0;
 }
 
-/* Whether the program takes slots, and fills none. */
-static uint32_t only_receives(const struct rondo_plan *plan)
+/* Whether all of the program's ends have that direction: it takes slots and fills none, or the other way round. */
+static uint32_t has_only(const struct rondo_plan *plan, enum rondo_direction direction)
 {
     for (uint32_t i = 0; i < plan->program->ends; i++)
-        if (plan->connections[i].direction == RONDO_OUTGOING)
+        if (plan->connections[i].direction != direction)
             return 0;
     return plan->program->ends > 0;
 }
@@ -301,7 +301,8 @@ static void describe_parts(struct rondo_binding *binding, struct rondo_end *cons
     const struct rondo_program *program = binding->plan->program;
     const char *image = (const char *) binding->program; /* the device's */
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
-    const uint32_t receives = only_receives(binding->plan);
+    const uint32_t receives = has_only(binding->plan, RONDO_INCOMING);
+    binding->only_sends = (int) has_only(binding->plan, RONDO_OUTGOING);
     for (uint32_t b = 0; b < program->blocks; b++) {
         uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
         parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +

@@ -40,6 +40,7 @@ struct rondo_binding {
     struct rondo_part *parts;
     struct rondo_part first; /* copy of parts[0] */
     int repeats;             /* a part names one end more than once */
+    int only_sends;          /* the program fills slots, and takes none */
 };
 
 struct rondo_host_lane {

@@ -22,6 +22,9 @@
 /* Bytes of a call over a network from which on results are stored past the cache, if not from fewer on: the operating system's
  * copies need the cache, too. */
 #define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
+/* Of an operation that only sends and can end once its buffers are needed no more: to copy more takes longer than to wait for
+ * the word that they have arrived. Measured between two ranks over TCP. */
+#define COPIED_BYTES_MAX     ((size_t) 256 << 10)
 
 void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
 {
@@ -374,7 +377,8 @@ static void place_buffers(struct rondo_request *request)
             (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_DIRECT_WRITES_HERE
                                                                              : RONDO_DIRECT_WRITES_ELSEWHERE);
     if (operation->zero_copy != 0)
-        operation->zero_copy = (uint8_t) (RONDO_ZERO_COPY_RESULT | (are_separate(call, operation) ? RONDO_ZERO_COPY_INPUT : 0));
+        operation->zero_copy = (uint8_t) ((operation->zero_copy & ~RONDO_ZERO_COPY_INPUT) |
+                                          (are_separate(call, operation) ? RONDO_ZERO_COPY_INPUT : 0));
     if (operation->single_copy != 0)
         operation->single_copy =
             (uint8_t) ((operation->single_copy & ~RONDO_SINGLE_COPY_INPUT) |
@@ -453,7 +457,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
      * while a network may still read them. */
     const int zero_copy = request->runtime->device_type == RONDO_DEVICE_HOST && comm->networked &&
                           choice->algorithm->registered == NULL && request->runtime->settings.timeout <= 0;
-    operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);
+    const int few = binding->only_sends && rondo_call_bytes(comm, call) <= COPIED_BYTES_MAX;
+    operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT | (few ? RONDO_ZERO_COPY_COPIED : 0) : 0);
     operation->single_copy = (uint8_t) (choice->single_copy ? single_copy_use(comm, call, binding->plan->program) : 0);
     operation->plain_slots = has_plain_slots(comm, choice);
     operation->readers = (uint8_t) (comm->size <= UINT8_MAX ? comm->size - 1 : UINT8_MAX);

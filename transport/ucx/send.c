@@ -11,10 +11,6 @@
 enum { TRANSMIT_BYTES = 128 * 1024 };        /* of one call */
 #define PADDED_BYTES_MIN ((size_t) 32 << 10) /* fewer are copied by UCX as well, which costs what the padding saves */
 
-/* Fewer bytes that a source reference names are copied into the slot once they are on their way: that takes less time than the
- * message by which their arrival is told. Measured between two ranks over TCP. */
-#define REFERENCED_BYTES_MIN 65536u
-
 /* A slot that is sent again from its source is settled once it is known to have arrived, and another one once it has been sent.
  * Even then a message may be on its way that reads the source: the first one, where UCX fetches slots, or a later one after a
  * break. */
@@ -123,11 +119,11 @@ static void send_slots(struct rondo_ucx_connection *connection, struct rondo_por
         const struct rondo_referenced_slot *reference =
             port->source_references != NULL ? &port->source_references->slots[place] : NULL;
         const char *source = reference != NULL ? reference->source : NULL;
-        uint32_t bytes = source != NULL ? (uint32_t) reference->bytes : rondo_load_relaxed32(port->sizes + place);
+        uint32_t bytes = source != NULL ? reference->bytes : rondo_load_relaxed32(port->sizes + place);
         bytes = bytes < port->slot_bytes ? bytes : port->slot_bytes;
         char *own = port->slots + (size_t) place * port->slot_bytes;
         slot->header.slot = (struct rondo_ucx_slot_header){port->other_key, number, port->other_number, bytes};
-        slot->referenced = source != NULL && bytes >= REFERENCED_BYTES_MIN;
+        slot->referenced = source != NULL && !reference->copied;
         if (slot->referenced)
             outgoing->wanted = number + 1;
         slot->header.asks = outgoing->wanted > outgoing->confirmed && number + 1 == tail;
