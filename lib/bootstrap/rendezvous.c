@@ -167,11 +167,12 @@ static enum outcome take_verdict(struct attempt *attempt)
                                                 : "RONDO_JOB");
         return REFUSED;
     case RONDO_HANDSHAKE_ROOTS:
-        rondo_fail(
-            RONDO_ERR_BOOTSTRAP,
-            "rank %d was told of %d roots, but others of %d, or in another order: all ranks need the same %s in the same order",
-            options->rank, options->roots > 0 ? options->roots : 1, detail,
-            options->unique_id != NULL ? "unique ids" : "addresses of RONDO_ROOT");
+        rondo_fail(RONDO_ERR_BOOTSTRAP,
+                   "rank %d was told of %d roots, but others of %d, or in another order: all ranks need the same %s",
+                   options->rank, options->roots > 0 ? options->roots : 1, detail,
+                   options->unique_id != NULL ? "unique ids in the same order"
+                                              : "addresses of RONDO_ROOT in the same order, and the first rank of each share "
+                                                "must run where its address leads");
         return REFUSED;
     case RONDO_HANDSHAKE_OVER:
         break;
