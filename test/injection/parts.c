@@ -521,8 +521,9 @@ PLANTED(cuda)
 
 const struct part parts[] = {
     {"life", ENVIRONMENT(PROCESSES, ), 1, 0, part_life, ON_HOST},
-    {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", "", "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0, part_life,
-     ON_HOST},
+    {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", A_ROOT, "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0,
+     part_life, ON_HOST},
+    {"life-roots", ENVIRONMENT(PROCESSES, "RONDO_ROOT", TWO_ROOTS, "RONDO_SECRET", "open sesame", ), 1, 0, part_life, ON_HOST},
     {"life-id", ENVIRONMENT("id", "1", ), 1, 0, part_life, ON_HOST},
     {"life-ids", ENVIRONMENT("id", "2", ), 1, 0, part_life, ON_HOST},
     {"life-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 1, 1, part_life, ON_HOST},

@@ -283,6 +283,9 @@ static void start_run(struct slot *slot, struct point point)
     job->is_first = slot->ranks[0] == 0;
     snprintf(job->name, sizeof(job->name), "injection-%d-%d", (int) getpid(), ++serial);
     snprintf(job->root, sizeof(job->root), "127.0.0.1:%d", free_port());
+    do
+        snprintf(job->roots, sizeof(job->roots), "%s,127.0.0.1:%d", job->root, free_port());
+    while (strcmp(job->root, job->roots + strlen(job->root) + 1) == 0); /* the port is free again */
     snprintf(job->file, sizeof(job->file), "/tmp/%.40s.json", job->name);
     job->connect_timeout = (slot->again ? 4 : 1) * (SANITIZED ? 3 : 1) * (part_on_gpu(part) ? 5 : 1);
     for (int rank = 0; rank < RANKS; rank++) {

@@ -49,9 +49,10 @@ void scenario_prepare(const struct part *part, const struct job *job)
     for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
         if (strcmp(pair[0], "id") != 0)
             setenv(pair[0],
-                   strcmp(pair[0], "RONDO_ROOT") == 0 ? job->root
-                   : strcmp(pair[1], A_FILE) == 0     ? job->file
-                                                      : pair[1],
+                   strcmp(pair[1], A_ROOT) == 0      ? job->root
+                   : strcmp(pair[1], TWO_ROOTS) == 0 ? job->roots
+                   : strcmp(pair[1], A_FILE) == 0    ? job->file
+                                                     : pair[1],
                    1);
 }
 

@@ -35,8 +35,8 @@ struct rank_record {
 /* What the ranks of one run share. */
 struct job {
     char name[64];
-    char root[32]; /* for parts that meet at a TCP address */
-    char file[64]; /* of parts that write one, or the beginning of each rank's */
+    char root[32], roots[64]; /* for parts that meet at a TCP address, or at two */
+    char file[64];            /* of parts that write one, or the beginning of each rank's */
     rondo_unique_id_t ids[2];
     int id_made;
     double connect_timeout;
@@ -45,7 +45,10 @@ struct job {
     struct rank_record ranks[RANKS];
 };
 
-#define A_FILE "a file" /* in an environment: the path of the job's file */
+/* In an environment: the path of the job's file, and its addresses. */
+#define A_FILE    "a file"
+#define A_ROOT    "a root"
+#define TWO_ROOTS "two roots"
 
 struct part {
     const char *name;
