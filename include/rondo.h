@@ -964,6 +964,34 @@ RONDO_API rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const ron
  */
 RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression);
 
+/**
+ * Sets the priority of the calls that are made on a communicator from here on.
+ *
+ * It is that of blocking and non-blocking calls and of messages; persistent operations have that of their rondo_attr_t, and
+ * stream-ordered ones that of their stream. It counts under the order "priority" of rondo_config_t. Operations on the
+ * communicator that are under way may get it, too. Communicators that are made of this one inherit it.
+ *
+ * @param comm       communicator
+ * @param priority   higher ones run first; 0 at the beginning
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @ranks    All ranks of comm call it with equal values, at the same place among their calls on comm. None is waited for.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
+RONDO_API rondo_result_t rondo_comm_set_priority(rondo_comm_t comm, int priority);
+
+/**
+ * Reads the priority of a communicator's calls.
+ *
+ * @param comm       communicator
+ * @param priority   becomes what applies to the next call
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
+RONDO_API rondo_result_t rondo_comm_get_priority(rondo_comm_t comm, int *priority);
+
 /* ---- requests -------------------------------------------------------------------------------------------------------------*/
 
 /** Attributes of a persistent operation. Equal on all ranks. */

@@ -58,17 +58,19 @@ def test_switches(tmp_path):
         assert 0.09e6 < row["visits"] * row["time_us"] < 2e6
 
 
-def beside_large_ones(tmp_path, order):
-    (row,) = bench(tmp_path, "priority", "--ranks", 2, RONDO_ORDER=order)["rows"]
+def beside_large_ones(tmp_path, order, mode):
+    (row,) = bench(tmp_path, "priority", "--ranks", 2, "--mode", mode, RONDO_ORDER=order)["rows"]
     return row["beside_us"] / row["all_us"]
 
 
-def test_priority(tmp_path):
-    """An urgent operation finishes before the large ones that began earlier: by the order of starts it is the last."""
-    assert beside_large_ones(tmp_path, "fifo") > 0.75
+@pytest.mark.parametrize("mode", ["persistent", "nonblocking", "blocking"])
+def test_priority(tmp_path, mode):
+    """An urgent operation finishes before the large ones that began earlier: by the order of starts it is the last. A persistent one
+    has its own priority, the others that of their communicator."""
+    assert beside_large_ones(tmp_path, "fifo", mode) > 0.75
     shares = []
     while len(shares) < 3 and min(shares, default=1) > 0.5:  # other programs take the processors away for a while
-        shares.append(beside_large_ones(tmp_path, "priority"))
+        shares.append(beside_large_ones(tmp_path, "priority", mode))
     assert min(shares) < 0.5, shares
 
 

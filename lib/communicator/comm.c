@@ -337,6 +337,30 @@ static rondo_result_t check(rondo_comm_t handle, const void *out, const char *fu
     return result == RONDO_SUCCESS && out == NULL ? refuse_result(function) : result;
 }
 
+void rondo_comm_inherit(struct rondo_comm *comm, const struct rondo_comm *parent)
+{
+    comm->compression = parent->compression;
+    comm->priority = __atomic_load_n(&parent->priority, __ATOMIC_RELAXED);
+}
+
+rondo_result_t rondo_comm_set_priority(rondo_comm_t handle, int priority)
+{
+    struct rondo_comm *comm;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_set_priority", &comm);
+    if (result == RONDO_SUCCESS) /* relaxed: a hint for the next submissions, by whatever thread */
+        __atomic_store_n(&comm->priority, priority, __ATOMIC_RELAXED);
+    return result;
+}
+
+rondo_result_t rondo_comm_get_priority(rondo_comm_t handle, int *priority)
+{
+    struct rondo_comm *comm;
+    rondo_result_t result = check(handle, priority, "rondo_comm_get_priority", &comm);
+    if (result == RONDO_SUCCESS)
+        *priority = __atomic_load_n(&comm->priority, __ATOMIC_RELAXED);
+    return result;
+}
+
 rondo_result_t rondo_comm_rank(rondo_comm_t handle, int *rank)
 {
     struct rondo_comm *comm;
@@ -394,7 +418,7 @@ static rondo_result_t divide(struct rondo_comm *comm, struct split *all, int col
         members[rank] = all[rank].world;
     rondo_result_t result = rondo_comm_create(comm->runtime, *id, members, size, made);
     if (result == RONDO_SUCCESS)
-        (*made)->compression = comm->compression;
+        rondo_comm_inherit(*made, comm);
     free(members);
     return result;
 }

@@ -10,6 +10,8 @@
  * connect later. Not under a lock. RONDO_ERR_MEMORY, or why the lane could not be made. */
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **comm);
+/* Gives a new communicator what its parent's user has set. */
+void rondo_comm_inherit(struct rondo_comm *comm, const struct rondo_comm *parent);
 /* Takes the communicator from the list and frees it. Its requests have been freed (rondo_request_destroy_all), and no thread
  * uses it. Not under a lock. Local. */
 void rondo_comm_destroy(struct rondo_comm *comm);

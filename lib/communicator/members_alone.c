@@ -88,7 +88,7 @@ static rondo_result_t make(struct rondo_comm *comm, uint64_t id, const struct ro
         rank++;
     rondo_result_t result = rondo_comm_create(runtime, id, alone->members, alone->size, made);
     if (result == RONDO_SUCCESS) {
-        (*made)->compression = comm->compression;
+        rondo_comm_inherit(*made, comm);
         result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, sorted, rank, alone->size, &rendezvous);
     }
     if (result == RONDO_SUCCESS)

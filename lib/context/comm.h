@@ -46,6 +46,7 @@ struct rondo_comm {
     int networked;     /* some members may be connected by a network */
     uint32_t carriers; /* proxy threads per member (the minimum); 0: the adapters move data */
     rondo_compression_t compression;
+    int priority;                    /* of operations on lanes that they share (device/daemon/tasks.h); atomic */
     struct rondo_graph *graph;       /* lib/call/graph.h; NULL: none */
     int pins;                        /* library threads that use the struct (runtime lock) */
     struct rondo_alone_count *alone; /* what members have made of it by themselves; lane_lock */

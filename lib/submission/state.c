@@ -156,8 +156,11 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
     struct rondo_host_lane *lane = request->lane;
     uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
     const struct rondo_operation *fresh = freshen(request);
+    const int32_t before = lane->priority;
     uint32_t flags = (fresh != NULL ? RONDO_SQE_FRESH : 0) | begun;
-    if (fresh != NULL || lane->requests->revives || interrupts != queue->interrupts) {
+    if (!request->owns_lane)
+        lane->priority = __atomic_load_n(&request->comm->priority, __ATOMIC_RELAXED);
+    if (fresh != NULL || lane->requests->revives || lane->priority != before || interrupts != queue->interrupts) {
         flags |= RONDO_SQE_MORE;
         sqe->priority = lane->priority;
         sqe->revives = lane->requests->revives;

@@ -93,6 +93,8 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_comm_deregister, h, input)                                                                                         \
     X(rondo_comm_set_compression, h, NULL)                                                                                     \
     X(rondo_comm_get_compression, h, &(rondo_compression_t){0})                                                                \
+    X(rondo_comm_set_priority, h, 1)                                                                                           \
+    X(rondo_comm_get_priority, h, &(int){0})                                                                                   \
     X(rondo_program_register, h, NULL, 0, 0)                                                                                   \
     FORMS(X, program_run, "none", input, output, 1, T, S)
 #define RUNTIME_CALLS(X)                                                                                                       \

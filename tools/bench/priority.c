@@ -1,9 +1,10 @@
 /*
- * `rondo bench priority`: how soon an urgent all-reduce finishes while many large ones are under way. All are persistent, and
- * the urgent one alone has a priority. In each round all ranks start it alone, and then once more behind the large ones, which
- * have been started and have begun. Times are from a rank's start to its end; each figure is that of the rank that takes
- * longest. RONDO_ORDER is "priority" unless it is set: "fifo" shows what the table's order is worth. A device has one block, so
- * that the slices of a large one follow each other, and the time of one can be told.
+ * `rondo bench priority`: how soon an urgent all-reduce finishes while many large ones are under way. The large ones are
+ * persistent, and so is the urgent one, or it is a call on a communicator that has a priority. In each round all ranks start it
+ * alone, and then once more behind the large ones, which have been started and have begun. Times are from a rank's start to its
+ * end; each figure is that of the rank that takes longest. RONDO_ORDER is "priority" unless it is set: "fifo" shows what the
+ * table's order is worth. A device has one block, so that the slices of a large one follow each other, and the time of one can
+ * be told.
  */
 #include "tools/bench/bench.h"
 
@@ -20,6 +21,7 @@ enum { ALONE, BESIDE, ALL, FIGURES };
 
 struct calls {
     struct call large[LARGE], urgent;
+    rondo_comm_t urgent_comm;
 };
 
 static int set_up(void)
@@ -32,39 +34,56 @@ static int set_up(void)
     return code;
 }
 
-static rondo_result_t open_one(struct bench *b, struct call *call, size_t bytes, size_t place, int priority)
+static rondo_result_t open_one(struct bench *b, struct call *call, size_t bytes, size_t place, enum form form)
 {
-    *call = bench_call(b);
-    call->attr.priority = priority;
     if (!call_shape(call, bytes))
         return RONDO_ERR_MEMORY;
     call_bind(call, b->buffers.input + place, b->buffers.output + place);
-    return call_open(call, FORM_PERSISTENT);
+    return call_open(call, form);
+}
+
+static rondo_result_t open_urgent(struct bench *b, struct calls *calls)
+{
+    struct call *urgent = &calls->urgent;
+    rondo_result_t code = RONDO_SUCCESS;
+    *urgent = bench_call(b);
+    urgent->attr.priority = 1;
+    if (b->options->mode != FORM_PERSISTENT) {
+        code = rondo_comm_dup(b->rank->world, &calls->urgent_comm);
+        if (code == RONDO_SUCCESS)
+            code = rondo_comm_set_priority(calls->urgent_comm, 1);
+        urgent->comm = calls->urgent_comm;
+    }
+    return code == RONDO_SUCCESS ? open_one(b, urgent, URGENT_BYTES, LARGE * LARGE_BYTES, b->options->mode) : code;
 }
 
 static rondo_result_t open_all(struct bench *b, struct calls *calls)
 {
     rondo_result_t code = bench_make_buffers(b, LARGE * LARGE_BYTES + URGENT_BYTES, LARGE * LARGE_BYTES + URGENT_BYTES);
-    for (int i = 0; i < LARGE && code == RONDO_SUCCESS; i++)
-        code = open_one(b, &calls->large[i], LARGE_BYTES, (size_t) i * LARGE_BYTES, 0);
-    return code == RONDO_SUCCESS ? open_one(b, &calls->urgent, URGENT_BYTES, LARGE * LARGE_BYTES, 1) : code;
+    for (int i = 0; i < LARGE && code == RONDO_SUCCESS; i++) {
+        calls->large[i] = bench_call(b);
+        code = open_one(b, &calls->large[i], LARGE_BYTES, (size_t) i * LARGE_BYTES, FORM_PERSISTENT);
+    }
+    return code == RONDO_SUCCESS ? open_urgent(b, calls) : code;
 }
 
-static rondo_result_t close_all(struct calls *calls, rondo_result_t code)
+static rondo_result_t close_all(struct bench *b, struct calls *calls, rondo_result_t code)
 {
     for (int i = 0; i <= LARGE; i++) {
         struct call *call = i < LARGE ? &calls->large[i] : &calls->urgent;
         if (code == RONDO_SUCCESS)
-            code = call_close(call, FORM_PERSISTENT);
+            code = call_close(call, i < LARGE ? FORM_PERSISTENT : b->options->mode);
         call_release(call);
     }
+    if (code == RONDO_SUCCESS && calls->urgent_comm != NULL)
+        code = rondo_comm_free(&calls->urgent_comm);
     return code;
 }
 
-static rondo_result_t run_urgent(struct calls *calls, double *seconds)
+static rondo_result_t run_urgent(struct bench *b, struct calls *calls, double *seconds)
 {
     const double start = ranks_clock();
-    const rondo_result_t code = call_run(&calls->urgent, FORM_PERSISTENT);
+    const rondo_result_t code = call_run(&calls->urgent, b->options->mode);
     *seconds = ranks_clock() - start;
     return code;
 }
@@ -76,7 +95,7 @@ static rondo_result_t run_round(struct bench *b, struct calls *calls, double fig
     for (int i = 0; i < LARGE; i++)
         requests[i] = calls->large[i].requests[0];
     if (code == RONDO_SUCCESS)
-        code = run_urgent(calls, &figures[ALONE]);
+        code = run_urgent(b, calls, &figures[ALONE]);
     if (code == RONDO_SUCCESS)
         code = rondo_barrier(b->rank->world);
     const double start = ranks_clock();
@@ -85,7 +104,7 @@ static rondo_result_t run_round(struct bench *b, struct calls *calls, double fig
     for (const double begun = ranks_clock(); ranks_clock() - begun < BEGUN_SECONDS;)
         ;
     if (code == RONDO_SUCCESS)
-        code = run_urgent(calls, &figures[BESIDE]);
+        code = run_urgent(b, calls, &figures[BESIDE]);
     if (code == RONDO_SUCCESS)
         code = rondo_waitall(LARGE, requests);
     figures[ALL] = ranks_clock() - start;
@@ -166,16 +185,16 @@ static int run_whole(struct bench *b, uint64_t *wrong)
     if (code == RONDO_SUCCESS)
         code = measure(b, calls);
     if (calls != NULL)
-        code = close_all(calls, code);
+        code = close_all(b, calls, code);
     free(calls);
     return code == RONDO_SUCCESS ? 0 : bench_fail(b, "priority", code);
 }
 
 static int check_options(const struct bench_options *o)
 {
-    if (o->mode != FORM_PERSISTENT || o->peer != NULL || o->check || o->compress > 0 || o->trace_cost)
-        return options_refuse(
-            "bench", "priority is of persistent operations alone: no --mode, --peer, --check, --compress, --trace-cost");
+    if (o->mode > FORM_PERSISTENT || o->peer != NULL || o->check || o->compress > 0 || o->trace_cost)
+        return options_refuse("bench", "priority is of blocking, non-blocking and persistent calls: no other --mode, no "
+                                       "--peer, --check, --compress, --trace-cost");
     return 0;
 }
 
