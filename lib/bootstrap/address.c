@@ -333,6 +333,8 @@ void rondo_address_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+    /* Soon after a link carries again: doubled intervals may be longer than a rank may be silent. */
+    setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof(on));
 }
 
 /* Of the other end of a Unix socket. Returns 0 if it is not known. */

@@ -1,14 +1,18 @@
 """Data connections that break while both ranks live: they are made again, and nothing is lost, doubled or out of order. The programs
 compare their results element by element; those of `reuse` overwrite their buffers as soon as an operation has ended."""
 import ctypes
+import pathlib
 import random
 import re
+import subprocess
+import sys
 import time
 
 import pytest
 from harness import SANITIZED, SUCCESS, program
 from namespaces import Hosts
 
+HERE = pathlib.Path(__file__).parent
 MIX = ["--threads", 2, "--persistent", 4]
 ITERATIONS = {2: 400, 3: 60, 4: 40}  # some seconds
 MATRIX = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,20001,70001"]
@@ -117,3 +121,59 @@ def test_a_nic_that_is_down_while_a_connection_breaks(order):
             assert code == SUCCESS, f"rank {rank}: {message}"
         job.finish()
         assert "carries again" in job.output()
+
+
+class Relay(Hosts):
+    """Two hosts between which relay.py is the cable. passed, dropped: how many packets, once it has ended."""
+
+    def __init__(self, drop=0.0, delay=0.0, seed=1):
+        super().__init__(2, paired=True)
+        if not pathlib.Path("/dev/net/tun").exists():
+            pytest.skip("no /dev/net/tun here")
+        self.options = ["--drop", str(drop), "--delay", str(delay), "--seed", str(seed)]
+        self.program = None
+        self.passed = self.dropped = 0
+
+    def _pair(self):
+        for host in range(2):
+            subprocess.run(["ip", "netns", "add", self.name(host)], check=True)
+        self.program = subprocess.Popen([sys.executable, HERE / "relay.py", self.name(0), self.name(1), *self.options],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.program.stdout.readline() != "READY\n":
+            pytest.fail("the relay does not start")
+        for host in range(2):
+            self._set_up(host)
+
+    def say(self, word):
+        self.program.stdin.write(word + "\n")
+        self.program.stdin.flush()
+
+    def __exit__(self, *_):
+        if self.program is not None:
+            said, _ = self.program.communicate()
+            self.passed, self.dropped = map(int, said.split() or (0, 0))
+        super().__exit__()
+
+
+@pytest.mark.parametrize("what, options", [("mix", ["--iterations", 4, "--max-count", 20000, "--seed", 51]),
+                                           ("reuse", ["--count", 20000, "--rounds", 20])], ids=str)
+def test_a_relay_that_drops_and_delays(what, options):
+    """The network makes up for it below the connections, which stay whole or are made again."""
+    with Relay(drop=0.01, delay=0.001) as hosts, hosts.job([0, 1], program(what), "--ranks", 0, *options, seconds=120) as job:
+        job.finish()
+    assert hosts.passed > 100 and hosts.dropped > 0, f"{hosts.passed} packets passed on, {hosts.dropped} dropped"
+
+
+def test_a_relay_that_is_cut():
+    """Twice, each time for less than a host may be silent, and with a pause in which TCP tries again."""
+    with Relay(delay=0.0005) as hosts, serve(hosts, [0, 0, 1, 1], RONDO_LOG="info") as job:
+        job.wait_for("READY")
+        for _ in range(2):
+            hosts.say("cut")
+            time.sleep(1.5)
+            hosts.say("join")
+            time.sleep(2.5)
+        for rank, (code, _, message) in job.results().items():
+            assert code == SUCCESS, f"rank {rank}: {message}\n{job.output()}"
+        job.finish()
+    assert hosts.dropped > 0
