@@ -1,4 +1,5 @@
 """Hosts on one machine: network namespaces, each with one interface on a common switch (a bridge in a namespace of its own)."""
+import ctypes
 import itertools
 import os
 import subprocess
@@ -11,6 +12,13 @@ _numbers = itertools.count()
 
 def _ip(*words, check=True):
     return subprocess.run(["ip", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=check)
+
+
+def ucx_version():
+    """Of the library that ranks load."""
+    library = ctypes.CDLL("libucp.so.0")
+    library.ucp_get_version_string.restype = ctypes.c_char_p
+    return tuple(map(int, library.ucp_get_version_string().decode().split(".")[:2]))
 
 
 def require():
@@ -119,25 +127,23 @@ class Hosts:
         """Puts the cable in again."""
         _ip("-n", self.switch, "link", "set", f"port{host}", "up")
 
+    def _sockets(self, host, flags, words):
+        """The lines of ss about the open TCP connections on the host to which the words apply."""
+        return subprocess.run([*self.enter(host), "ss", flags, "state", "established", f"( {words} )"], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout.splitlines()
+
     def connections(self, host, but):
         """The ends of TCP connections that are open on the host, but those of that port: pairs of addresses with their ports."""
-        done = subprocess.run([*self.enter(host), "ss", "-Htn", "state", "established", f"( sport != :{but} and dport != :{but} )"],
-                              stdout=subprocess.PIPE, text=True, check=True)
-        return {tuple(line.split()[2:4]) for line in done.stdout.splitlines()}
+        return {tuple(line.split()[2:4]) for line in self._sockets(host, "-Htn", f"sport != :{but} and dport != :{but}")}
 
     def cut(self, host, but, among=None):
         """Ends all TCP connections that are open on the host, but those of that port, by a reset at both ends; with `among`, only the
         ends that it has, as `connections` tells them. Returns how many ends."""
         if among is None:
-            filters = [f"( sport != :{but} and dport != :{but} )"]
+            filters = [f"sport != :{but} and dport != :{but}"]
         else:
-            filters = [f"( src {local} and dst {peer} )" for local, peer in among]
-        ended = 0
-        for words in filters:
-            done = subprocess.run([*self.enter(host), "ss", "-HtK", "state", "established", words],
-                                  stdout=subprocess.PIPE, text=True, check=True)
-            ended += len(done.stdout.splitlines())
-        return ended
+            filters = [f"src {local} and dst {peer}" for local, peer in among]
+        return sum(len(self._sockets(host, "-HtK", words)) for words in filters)
 
     def down(self, host):
         """Takes down the host's own interface."""

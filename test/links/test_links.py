@@ -1,6 +1,5 @@
 """Data connections that break while both ranks live: they are made again, and nothing is lost, doubled or out of order. The programs
 compare their results element by element; those of `reuse` overwrite their buffers as soon as an operation has ended."""
-import ctypes
 import pathlib
 import random
 import re
@@ -10,19 +9,12 @@ import time
 
 import pytest
 from harness import SANITIZED, SUCCESS, program
-from namespaces import Hosts
+from namespaces import Hosts, ucx_version
 
 HERE = pathlib.Path(__file__).parent
 MIX = ["--threads", 2, "--persistent", 4]
 ITERATIONS = {2: 400, 3: 60, 4: 40}  # some seconds
 MATRIX = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,20001,70001"]
-
-
-def ucx_version():
-    """Of the library that ranks load."""
-    library = ctypes.CDLL("libucp.so.0")
-    library.ucp_get_version_string.restype = ctypes.c_char_p
-    return tuple(map(int, library.ucp_get_version_string().decode().split(".")[:2]))
 
 
 # UCX before 1.16 may end a process, by an assertion in one of these files, whose connection breaks (docs/guide/limits.md).

@@ -1,11 +1,10 @@
 """Ranks that go and come: revoke, agree and shrink while processes die at random moments, and jobs that grow again."""
-import ctypes
 import re
 import signal
 
 import pytest
 from harness import BUILD, Job, program, run
-from namespaces import Hosts
+from namespaces import Hosts, ucx_version
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 33])
@@ -74,15 +73,8 @@ def test_training_survives(ranks):
     assert deaths >= 2 and joins >= 1 and abs(accuracy - undisturbed[2]) <= 3
 
 
-def ucx_version():
-    """Of the library that ranks load; UCX before 1.16 may end a process whose peer dies while the two connect (docs/guide/limits.md)."""
-    library = ctypes.CDLL("libucp.so.0")
-    library.ucp_get_version_string.restype = ctypes.c_char_p
-    return tuple(map(int, library.ucp_get_version_string().decode().split(".")[:2]))
-
-
 def test_training_survives_between_hosts():
-    """Once more if an old UCX has ended a process."""
+    """Once more if UCX before 1.16 has ended a process whose peer died while the two connected (docs/guide/limits.md)."""
     def attempt():
         with Hosts(2) as hosts:
             return train("--ranks", 4, "--deaths", 3, "--pause", 200, "--epochs", 60, hosts=hosts)

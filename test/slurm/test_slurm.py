@@ -159,8 +159,7 @@ def test_roots_are_named(cluster, tmp_path, roots):
 def test_a_rank_is_killed(cluster, tmp_path):
     """The others learn of it at once, and end by themselves: Slurm is asked not to kill them."""
     script = 'if [ $SLURM_PROCID = 3 ]; then exec timeout -s KILL 3 "$@"; else exec "$@"; fi'
-    output = run(*cluster.hosts.enter(0), "srun", "--label", "--kill-on-bad-exit=0", "--mpi=pmix", "-N", NODES, "--ntasks-per-node=2", "sh", "-c", script, "sh",
-                 program("faults"), "--scenario", "serve", "--seconds", 60, "--count", 100000, seconds=90, expect=137,
-                 SLURM_CONF=cluster.folder / "slurm.conf", UCX_TLS="tcp", HOME=tmp_path)
+    output = cluster.run("--kill-on-bad-exit=0", "--mpi=pmix", "-N", NODES, "--ntasks-per-node=2", "sh", "-c", script, "sh",
+                         program("faults"), "--scenario", "serve", "--seconds", 60, "--count", 100000, expect=137, HOME=tmp_path)
     told = re.findall(rf"^[012]: RESULT {PEER} ([0-9.]+) .*rank 3 has died", output, re.MULTILINE)
     assert len(told) == 3 and max(map(float, told)) < 15, output
